@@ -1,0 +1,113 @@
+"""What replies become: weights on the plan's support, or a map that weights cannot write."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float32
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie.plan import Plan
+from coterie.replies import Replies
+
+
+class Merge(ABC):
+    """A map from the replied models to tomorrow's; `Mixing` is the linear case."""
+
+    @abstractmethod
+    def apply(
+        self, models: Float32[np.ndarray, "replies dim"], kept: Float32[np.ndarray, "targets dim"]
+    ) -> Float32[np.ndarray, "targets dim"]:
+        """Makes tomorrow's models of the replied ones; `kept` is what each target falls back on."""
+
+    @abstractmethod
+    def uses(self) -> NDArray[np.bool_]:
+        """Whose reply had any influence, one flag a reply."""
+
+    @abstractmethod
+    def check(self, plan: Plan, replies: Replies) -> None:
+        """Raises ValueError if it uses what the plan did not let a target hear."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mixing(Merge):
+    """A sparse matrix, targets × replies, whose rows sum to 1; an empty row keeps the model it had."""
+
+    weights: sparse.csr_array
+
+    def apply(
+        self, models: Float32[np.ndarray, "replies dim"], kept: Float32[np.ndarray, "targets dim"]
+    ) -> Float32[np.ndarray, "targets dim"]:
+        mixed = np.array(kept, dtype=np.float32)
+        hearing = np.diff(self.weights.indptr) > 0
+        if hearing.any():
+            mixed[hearing] = self.weights[hearing].astype(np.float32) @ models
+        return mixed
+
+    def uses(self) -> NDArray[np.bool_]:
+        used = np.zeros(self.weights.shape[1], dtype=bool)
+        used[self.weights.indices[self.weights.data != 0]] = True
+        return used
+
+    def check(self, plan: Plan, replies: Replies) -> None:
+        support = plan.support(replies.clients)
+        if self.weights.shape != support.shape:
+            raise ValueError(f"mixing: must be targets × replies, {support.shape}, not {self.weights.shape}")
+        if not np.isfinite(self.weights.data).all() or (self.weights.data < 0).any():
+            raise ValueError("mixing: weights must be finite and not negative")
+        sums = np.asarray(self.weights.sum(axis=1)).ravel()
+        wrong = (np.abs(sums - 1) > 1e-6) & (np.diff(self.weights.indptr) > 0)
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise ValueError(f"mixing: row {row} sums to {sums[row]:.9g}, not to 1")
+        if _leaks(self.weights, support):
+            raise ValueError("mixing: a weight lies where the plan allowed no hearing")
+
+
+@dataclass(frozen=True, eq=False)
+class Chained(Merge):
+    """One map after another: members into coalitions, coalitions into one."""
+
+    first: Merge
+    groups: int
+    """Models that `first` makes."""
+    second: Merge
+    influence: sparse.csr_array
+    """Groups × replies: which replies flow into which group."""
+
+    def apply(
+        self, models: Float32[np.ndarray, "replies dim"], kept: Float32[np.ndarray, "targets dim"]
+    ) -> Float32[np.ndarray, "targets dim"]:
+        return self.second.apply(self.first.apply(models, np.repeat(kept[:1], self.groups, axis=0)), kept)
+
+    def uses(self) -> NDArray[np.bool_]:
+        reached = np.asarray(self.influence[self.second.uses()].sum(axis=0)).ravel() > 0
+        return self.first.uses() & reached
+
+    def check(self, plan: Plan, replies: Replies) -> None:
+        if plan.support(replies.clients).shape != (1, len(self.uses())):
+            raise ValueError("chained mixing: the plan must have one target and a column for every reply")
+
+
+def chain(first: Merge, second: Merge, influence: sparse.csr_array) -> Merge:
+    """The second map of what the first makes: for two mixings the product of their matrices."""
+    if isinstance(first, Mixing) and isinstance(second, Mixing):
+        return Mixing(sparse.csr_array(second.weights @ first.weights))
+    return Chained(first, influence.shape[0], second, influence)
+
+
+def _leaks(weights: sparse.csr_array, support: sparse.csr_array) -> bool:
+    inside = weights.multiply(support)
+    return bool(sparse.csr_array(inside).count_nonzero() < weights.count_nonzero())
+
+
+def rows_to_one(raw: sparse.csr_array) -> Mixing:
+    """Scales each row of non-negative weights to sum to 1; a row without weight stays empty."""
+    weights = sparse.csr_array(raw, dtype=np.float64, copy=True)
+    weights.eliminate_zeros()
+    sums = np.asarray(weights.sum(axis=1)).ravel()
+    weights.data /= np.repeat(sums, np.diff(weights.indptr))
+    return Mixing(weights)

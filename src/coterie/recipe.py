@@ -1,0 +1,224 @@
+"""A method: which rules, in which order; in its three shapes, and the loop that plays any of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie.federation import Federation, View
+from coterie.mixing import Merge, Mixing, chain
+from coterie.plan import Coalitions, Hears, Plan
+from coterie.record import Record
+from coterie.replies import Replies
+from coterie.roster import Ids, Roster
+from coterie.rules import Aggregator, Backbone, Former, Listener, Rule, Selector
+
+State = dict[str, Any]
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Recipe(ABC):
+    """Looks at the roster and writes plans; later says what replies become."""
+
+    backbone: Backbone
+    aggregator: Aggregator
+
+    @property
+    @abstractmethod
+    def rules(self) -> dict[str, Rule]:
+        """The rules that keep state, by the name under which the recipe keeps it."""
+
+    @abstractmethod
+    def plan(self, view: View, state: State) -> Plan:
+        """Decides before training."""
+
+    def begin(self, roster: Roster) -> State:
+        """The state before the first round."""
+        return {name: rule.begin(roster) for name, rule in self.rules.items()}
+
+    def mix(self, view: View, plan: Plan, replies: Replies, state: State) -> tuple[Merge, State]:
+        """Weighs after training, and learns. With fewer replies than the plan asks for, nothing changes."""
+        if len(replies) < max(plan.min_replies, 1):
+            return Mixing(sparse.csr_array((len(plan.keeps), len(replies)))), self.learned(view, plan, replies, state)
+        merge = self.aggregator.weigh(view.towards("weigh"), plan, replies, state["aggregator"])
+        return merge, self.learned(view, plan, replies, state)
+
+    def learned(self, view: View, plan: Plan, replies: Replies, state: State) -> State:
+        """The state after a round."""
+        new = {name: rule.learn(view.towards(f"learn {name}"), plan, replies, state[name]) for name, rule in self.rules.items()}
+        return {**state, **new}
+
+    @property
+    def wants(self) -> frozenset[str]:
+        """Facts that the rules need of each reply."""
+        return frozenset().union(*(rule.wants for rule in self.rules.values()))
+
+
+@dataclass(frozen=True)
+class Central(Recipe):
+    """A server trains one global model with clients that a selector chooses."""
+
+    selector: Selector
+    use_first: int | None = None
+    """Over-selection: only this many replies are used, the earliest."""
+    min_replies: int = 1
+    deadline: float | None = None
+
+    @property
+    def rules(self) -> dict[str, Rule]:
+        return {"selector": self.selector, "aggregator": self.aggregator}
+
+    def plan(self, view: View, state: State) -> Plan:
+        window = view.towards("choose")
+        trainers = self.selector.choose(window, state["selector"])
+        return Plan.star(
+            trainers,
+            self.backbone,
+            wants=self.wants,
+            use_first=self.use_first,
+            min_replies=self.min_replies,
+            deadline=self.deadline,
+            why=window.why,
+        )
+
+
+@dataclass(frozen=True)
+class ByCoalition(Recipe):
+    """Coalitions train side by side, each a model of its own; with `across`, one model that is theirs together."""
+
+    former: Former
+    selector: Selector | None = None
+    """Who of the coalitions' members trains; None for all that are present."""
+    across: Aggregator | None = None
+    """Averages the coalitions' models into one; None leaves each its own."""
+    min_members: int = 1
+    """Smaller coalitions do not train."""
+    min_replies: int = 1
+    deadline: float | None = None
+
+    @property
+    def rules(self) -> dict[str, Rule]:
+        rules = {"former": self.former, "aggregator": self.aggregator, "selector": self.selector, "across": self.across}
+        return {name: rule for name, rule in rules.items() if rule is not None}
+
+    def plan(self, view: View, state: State) -> Plan:
+        window = view.towards("form")
+        coalitions = self.former.form(window, state["former"])
+        trainers = self._trainers(view, coalitions, state)
+        start, hears, keeps, follows = self._rows(view, coalitions, trainers)
+        return Plan(
+            trainers,
+            start,
+            hears,
+            keeps,
+            self.backbone,
+            route="star" if coalitions.leaders is None else "leaders",
+            follows=follows,
+            coalitions=coalitions,
+            wants=self.wants,
+            min_replies=self.min_replies,
+            deadline=self.deadline,
+            why=window.why,
+        )
+
+    def _trainers(self, view: View, coalitions: Coalitions, state: State) -> Ids:
+        large = coalitions.sizes >= self.min_members
+        labels = coalitions.labels[view.present]
+        present = view.present[(labels >= 0) & large[labels]]
+        if self.selector is None:
+            return present
+        return np.sort(self.selector.choose(replace(view.towards("choose"), present=present), state["selector"]))
+
+    def _rows(self, view: View, coalitions: Coalitions, trainers: Ids) -> tuple[Rows, Hears, Rows, Rows]:
+        """Start, hears, keeps and follows: one target in all with `across`, else one a coalition.
+
+        A new coalition goes on from the model that most of its members followed. Clients in no coalition
+        keep the model that they followed.
+        """
+        if self.across is not None:
+            everybody = sparse.csr_array(np.ones((1, len(trainers)), dtype=bool))
+            zeros = np.zeros(len(view.roster), np.intp)
+            return zeros[: len(trainers)], everybody, np.zeros(1, np.intp), zeros
+        outside, rest = np.unique(view.follows[coalitions.labels < 0], return_inverse=True)
+        inherited = [np.bincount(view.follows[coalitions.members(p)]).argmax() for p in range(len(coalitions))]
+        follows = coalitions.labels.copy()
+        follows[coalitions.labels < 0] = len(coalitions) + rest
+        keeps = np.concatenate([np.array(inherited, np.intp), outside.astype(np.intp)])
+        return keeps[follows[trainers]], _blocks(follows[trainers], len(keeps)), keeps, follows
+
+    def mix(self, view: View, plan: Plan, replies: Replies, state: State) -> tuple[Merge, State]:
+        if self.across is None or plan.coalitions is None or len(replies) < max(plan.min_replies, 1):
+            return super().mix(view, plan, replies, state)
+        groups, labels = np.unique(plan.coalitions.labels[replies.clients], return_inverse=True)
+        none = np.zeros(len(groups), np.intp)
+        within = Plan(replies.clients, none[labels], _blocks(labels, len(groups)), none, self.backbone)
+        first = self.aggregator.weigh(view.towards("weigh"), within, replies, state["aggregator"])
+        gathered = Replies(
+            clients=np.arange(len(groups), dtype=np.intp),
+            models=first.apply(replies.models, np.repeat(view.models[:1], len(groups), axis=0)),
+            counts=np.bincount(labels, weights=replies.counts).astype(np.int64),
+        )
+        above = Plan.star(gathered.clients, self.backbone)
+        second = self.across.weigh(view.towards("weigh across"), above, gathered, state["across"])
+        return chain(first, second, within.hears), self.learned(view, plan, replies, state)
+
+
+@dataclass(frozen=True)
+class Peers(Recipe):
+    """No server: each client has a model of its own and mixes it with those of the neighbors it listens to."""
+
+    listener: Listener
+    min_replies: int = 1
+    deadline: float | None = None
+
+    @property
+    def rules(self) -> dict[str, Rule]:
+        return {"listener": self.listener, "aggregator": self.aggregator}
+
+    def plan(self, view: View, state: State) -> Plan:
+        window = view.towards("listen")
+        hears = self.listener.listen(window, state["listener"])
+        return Plan(
+            view.present,
+            view.follows[view.present],
+            sparse.csr_array(hears[:, view.present]),
+            view.follows,
+            self.backbone,
+            route="peers",
+            follows=view.roster.ids,
+            wants=self.wants,
+            min_replies=self.min_replies,
+            deadline=self.deadline,
+            why=window.why,
+        )
+
+
+def play(recipe: Recipe, federation: Federation, rounds: int, state: State | None = None) -> Iterator[Record]:
+    """Plays a recipe on a federation, yielding one record a round.
+
+    Goes on where the federation stands: to resume, restore the federation and pass the last record's state.
+    """
+    state = recipe.begin(federation.roster) if state is None else state
+    for t in range(federation.round + 1, rounds + 1):
+        started = perf_counter()
+        view = federation.view(t)
+        plan = recipe.plan(view, state)
+        replies = federation.train(plan)
+        merge, state = recipe.mix(view, plan, replies, state)
+        merge.check(plan, replies)
+        federation.adopt(merge, replies)
+        trained = perf_counter()
+        yield Record.of(view, plan, replies, merge, federation, state, trained - started)
+
+
+def _blocks(labels: Rows, count: int) -> Hears:
+    ones = np.ones(len(labels), dtype=bool)
+    return sparse.csr_array((ones, (labels, np.arange(len(labels)))), shape=(count, len(labels)))

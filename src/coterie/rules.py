@@ -1,0 +1,94 @@
+"""Every plug on one page: what a rule may decide, before training or after it.
+
+A rule is a frozen dataclass whose fields are the source's symbols spelled out. It decides through a `View`,
+keeps nothing (its state is passed in and returned), throws only `view.rng`, and never trains or loops.
+State is a tree of arrays, plain values, tuples, lists, dicts and frozen dataclasses of these, so that a
+checkpoint can hold it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float32
+
+from coterie.federation import Local, View
+from coterie.mixing import Merge
+from coterie.plan import Coalitions, Hears, Plan
+from coterie.replies import Replies
+from coterie.roster import Ids, Roster
+
+State = Any
+
+
+class Rule:
+    """What all rules have in common."""
+
+    wants: ClassVar[frozenset[str]] = frozenset()
+    """Facts about training that replies must bring for `learn`: 'loss_before', 'loss_after'."""
+
+    def begin(self, roster: Roster) -> State:
+        """The state before the first round."""
+        return None
+
+    def learn(self, view: View, plan: Plan, replies: Replies, state: State) -> State:
+        """The state after a round, from what its replies told."""
+        return state
+
+
+class Selector(Rule, ABC):
+    """Chooses who trains the one global model."""
+
+    @abstractmethod
+    def choose(self, view: View, state: State) -> Ids:
+        """Returns distinct clients of `view.present`."""
+
+
+class Former(Rule, ABC):
+    """Groups clients into coalitions."""
+
+    @abstractmethod
+    def form(self, view: View, state: State) -> Coalitions:
+        """Returns a partition of the clients (label −1: in no coalition this round)."""
+
+
+class Listener(Rule, ABC):
+    """Says which neighbors each client listens to, where there is no server."""
+
+    @abstractmethod
+    def listen(self, view: View, state: State) -> Hears:
+        """Returns clients × clients, true where the row's client hears the column's; the diagonal is oneself."""
+
+
+class Aggregator(Rule, ABC):
+    """Says what replies become."""
+
+    @abstractmethod
+    def weigh(self, view: View, plan: Plan, replies: Replies, state: State) -> Merge:
+        """Returns a mixing on the plan's support, or another map from the replies to tomorrow's models."""
+
+
+class Backbone(ABC):
+    """Says how a client trains, what it shares and what stays with it."""
+
+    @abstractmethod
+    def train(self, local: Local) -> Trained:
+        """Returns what one client's training made of the model it received."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The result of local training."""
+
+    share: Float32[np.ndarray, " dim"]
+    """What leaves the client."""
+    keep: Mapping[str, Float32[np.ndarray, " dim"]] = field(default_factory=dict)
+    """What stays: given back as `local.kept` the next time."""
+    facts: Mapping[str, float] = field(default_factory=dict)
+    """Numbers that leave the client with the model."""
+    personal: Float32[np.ndarray, " dim"] | None = None
+    """The model that the client itself would use now, where it is not the shared one."""
