@@ -1,0 +1,63 @@
+"""A way to run one architecture over data: what the fast path and the general path have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from jaxtyping import Float32, Int
+from numpy.typing import NDArray
+
+from coterie.federation import Descent, Layout, Steps
+
+
+class Path(ABC):
+    """Runs one architecture, one model at a time, on one thread. Pure: the same arguments give the same bytes.
+
+    A path holds scratch memory, so each worker has a path of its own.
+    """
+
+    layout: Layout
+
+    @abstractmethod
+    def initial(self, seed: int) -> Float32[np.ndarray, " dim"]:
+        """A fresh model."""
+
+    @abstractmethod
+    def descend(
+        self,
+        start: Float32[np.ndarray, " dim"],
+        x: Float32[np.ndarray, "samples ..."],
+        y: NDArray[np.generic],
+        order: Int[np.ndarray, "epochs samples"],
+        steps: Steps,
+        rate: float,
+        *,
+        toward: Float32[np.ndarray, " dim"] | None = None,
+        pull: float = 0.0,
+        only: NDArray[np.bool_] | None = None,
+        seed: int = 0,
+    ) -> Descent:
+        """Mini-batch descent over the samples in the given orders, the last partial batch of an epoch kept.
+
+        Each step subtracts `rate` × (gradient + weight decay · w + pull · (w − toward)), through momentum if
+        there is any, from the coordinates that `only` names (all if None). `seed` is for dropout.
+        """
+
+    @abstractmethod
+    def losses(
+        self, model: Float32[np.ndarray, " dim"], x: Float32[np.ndarray, "samples ..."], y: NDArray[np.generic]
+    ) -> Float32[np.ndarray, " samples"]:
+        """The loss of each sample, in evaluation mode."""
+
+    @abstractmethod
+    def outputs(
+        self, model: Float32[np.ndarray, " dim"], x: Float32[np.ndarray, "samples ..."]
+    ) -> Float32[np.ndarray, "samples outputs"]:
+        """Logits (or predictions, for regression), in evaluation mode."""
+
+    @abstractmethod
+    def gradient(
+        self, model: Float32[np.ndarray, " dim"], x: Float32[np.ndarray, "samples ..."], y: NDArray[np.generic]
+    ) -> Float32[np.ndarray, " dim"]:
+        """The gradient of the mean loss, in evaluation mode."""
