@@ -1,0 +1,46 @@
+# Every target sets itself up: the first run makes .venv and installs into it, later runs start at once.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help install compare test lint types docs bench figures check data clean
+
+help: ## what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+install: $(VENV)/.installed ## the program, into .venv
+
+compare: install ## the main comparison, on data that comes with the package
+	@$(BIN)/coterie compare
+
+test: $(VENV)/.tested data ## all tests
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/.tested ## style and import layers
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo
+
+types: $(VENV)/.tested ## mypy, strict
+	@$(BIN)/mypy
+
+docs: $(VENV)/.tested ## run every example in README and docs
+	@$(BIN)/python -m pytest tests/test_docs.py
+
+bench: install ## the speed claims, measured here
+	@$(BIN)/coterie bench
+
+figures: install data ## the papers' tables and figures: hours
+	@$(BIN)/coterie reproduce --all
+
+check: lint types test ## what a change must pass
+
+data: install ## FashionMNIST, if it can be had
+	@$(BIN)/coterie data get fashion-mnist --quiet || echo "FashionMNIST cannot be had here: tests that need it are skipped."
+
+clean: ## forget the installation
+	rm -rf $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt scripts/install
+	@scripts/install "$(PYTHON)" $(VENV) . && touch $@
+
+$(VENV)/.tested: $(VENV)/.installed
+	@scripts/install "$(PYTHON)" $(VENV) ".[dev]" && touch $@
