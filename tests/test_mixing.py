@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import sparse
+
+from coterie.backbones import SGD
+from coterie.mixing import Mixing, chain, rows_to_one
+from coterie.plan import Plan
+from coterie.replies import Reply, admit
+
+matrices = hnp.arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 5)), elements=st.sampled_from([0, 0, 1, 2.5, 7]))
+
+
+def plain(weights: np.ndarray, models: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    rows = []
+    for target in range(len(weights)):
+        total = sum(weights[target])
+        rows.append(sum(w / total * m for w, m in zip(weights[target], models, strict=True)) if total else kept[target])
+    return np.array(rows)
+
+
+@given(matrices)
+def test_mixing_equals_a_loop_over_targets(weights):
+    rng = np.random.default_rng(0)
+    models = rng.normal(size=(weights.shape[1], 3)).astype(np.float32)
+    kept = rng.normal(size=(weights.shape[0], 3)).astype(np.float32)
+    mixing = rows_to_one(sparse.csr_array(weights))
+    np.testing.assert_allclose(mixing.apply(models, kept), plain(weights, models, kept), rtol=1e-5, atol=1e-6)
+    assert mixing.uses().tolist() == (weights.sum(axis=0) > 0).tolist()
+
+
+def test_leaders_are_a_product_of_two_mixings():
+    members = rows_to_one(sparse.csr_array(np.array([[1, 3, 0], [0, 0, 1.0]])))
+    leaders = rows_to_one(sparse.csr_array(np.array([[1, 1.0]])))
+    both = chain(members, leaders, sparse.csr_array(members.weights > 0))
+    assert isinstance(both, Mixing)
+    np.testing.assert_allclose(both.weights.toarray(), [[0.125, 0.375, 0.5]])
+
+
+PLAN = Plan([0, 1, 2], [0, 0, 0], np.array([[1, 1, 0], [0, 0, 1]]), [0, 0], SGD())
+REPLIES = admit(PLAN, np.zeros((1, 2), np.float32), 1, [Reply(i, np.ones(2, np.float32), 1, 1) for i in (0, 1, 2)])
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        ([[0.5, 0.4, 0], [0, 0, 1]], "row 0 sums to 0.9"),
+        ([[0.5, 0, 0.5], [0, 0, 1]], "no hearing"),
+        ([[1.5, -0.5, 0], [0, 0, 1]], "not negative"),
+        ([[np.nan, 0, 0], [0, 0, 1]], "finite"),
+        ([[1.0, 0, 0]], "targets × replies"),
+    ],
+)
+def test_a_mixing_that_breaks_the_plan_is_refused(weights, says):
+    with pytest.raises(ValueError, match=says):
+        Mixing(sparse.csr_array(np.array(weights))).check(PLAN, REPLIES)
+
+
+def test_an_empty_row_keeps_what_it_had():
+    mixing = Mixing(sparse.csr_array(np.array([[0, 0, 0], [0, 0, 1.0]])))
+    mixing.check(PLAN, REPLIES)
+    kept = np.array([[5, 5], [6, 6]], np.float32)
+    assert mixing.apply(REPLIES.models, kept).tolist() == [[5, 5], [1, 1]]
