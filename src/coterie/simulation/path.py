@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float32, Int
@@ -61,3 +62,23 @@ class Path(ABC):
         self, model: Float32[np.ndarray, " dim"], x: Float32[np.ndarray, "samples ..."], y: NDArray[np.generic]
     ) -> Float32[np.ndarray, " dim"]:
         """The gradient of the mean loss, in evaluation mode."""
+
+
+def batches(order: Int[np.ndarray, "epochs samples"], steps: Steps) -> Iterator[Int[np.ndarray, " batch"]]:
+    """Yields the samples of each mini-batch; none crosses from an epoch into the next.
+
+    >>> [batch.tolist() for batch in batches(np.array([[2, 0, 1], [1, 2, 0]]), Steps(batch_size=2, max_steps=3))]
+    [[2, 0], [1], [1, 2]]
+    """
+    epochs, samples = order.shape
+    if not order.size:
+        raise ValueError(f"order: {epochs} epochs over {samples} samples are nothing to train on")
+    starts = [(epoch, at) for epoch in range(epochs) for at in range(0, samples, steps.batch_size)]
+    for epoch, at in starts[: steps.max_steps]:
+        yield order[epoch, at : at + steps.batch_size]
+
+
+def ended(model: Float32[np.ndarray, " dim"], losses: Float32[np.ndarray, " seen"]) -> Descent:
+    """A descent from its end and the losses that it passed."""
+    exact = losses.astype(np.float64)
+    return Descent(model, float(exact.mean()), float(np.sqrt(np.square(exact).mean())))

@@ -1,0 +1,1 @@
+"""The simulation: a federation in one process."""
