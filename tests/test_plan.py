@@ -62,3 +62,13 @@ def test_notes_become_one_table():
     np.testing.assert_array_equal(view.why.columns["score"], [0.25, 0.5, np.nan])
     np.testing.assert_array_equal(view.why.columns["drawn"], [np.nan, np.nan, 1])
     assert not view.towards("weigh").why.columns
+
+
+def test_a_trial_stands_beside_the_global_model():
+    plan = Plan.star([5, 1], SGD(), use_first=1, min_replies=2).beside(np.array([3, 5]), clients=8)
+    assert plan.trainers.tolist() == [1, 3, 5]
+    assert plan.support(plan.trainers).toarray().tolist() == [[True, False, True], [False, True, True]]
+    assert plan.keeps.tolist() == [0, 0]
+    assert plan.follows.tolist() == [0] * 8
+    assert plan.use_first is None
+    assert plan.min_replies == 2

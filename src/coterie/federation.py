@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie import seeds
 from coterie.mixing import Merge
 from coterie.plan import Plan, Why
+from coterie.probe import Probe
 from coterie.replies import Meter, Replies
 from coterie.roster import Ids, Roster
 
@@ -104,6 +105,16 @@ class Ask(ABC):
         batch: int | None = None,
     ) -> Float32[np.ndarray, "questions part"]:
         """Gradients of the mean training loss, of the whole model or a part of it; NaN rows for clients that cannot answer."""
+
+    @abstractmethod
+    def probe(
+        self, clients: ArrayLike, probe: Probe, about: ArrayLike = 0, *, split: Split = "holdout"
+    ) -> Float[np.ndarray, "questions directions"]:
+        """How the mean loss changes when the last layer (`Layout.head`) moves along the probe's directions.
+
+        One model down unless held, eight bytes a direction up, an evaluation a direction and one for the model
+        unmoved; what a private probe spends is metered. NaN rows for clients that cannot answer.
+        """
 
     @abstractmethod
     def models(self, clients: ArrayLike) -> Float32[np.ndarray, "clients dim"]:

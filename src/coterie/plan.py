@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -58,6 +58,13 @@ class Why:
 
     candidates: Ids = field(default_factory=lambda: np.empty(0, np.intp))
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def column(self, name: str, clients: int) -> NDArray[np.float64]:
+        """One value for each client of the roster, NaN where nothing was noted."""
+        values = np.full(clients, np.nan)
+        if name in self.columns:
+            values[self.candidates] = self.columns[name]
+        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +126,23 @@ class Plan:
         trainers = np.asarray(trainers, dtype=np.intp)
         everybody = sparse.csr_array(np.ones((1, len(trainers)), dtype=bool))
         return cls(trainers, np.zeros(len(trainers), np.intp), everybody, np.zeros(1, np.intp), backbone, **settings)
+
+    def beside(self, trial: Ids, clients: int) -> Plan:
+        """The same plan of one global model, and beside it a trial model made of others' results, which nobody follows.
+
+        Who is in both groups trains once. Over-selection is off, since the first replies may all be of one group.
+        """
+        trainers = np.union1d(self.trainers, trial)
+        hears = np.stack([np.isin(trainers, self.trainers), np.isin(trainers, trial)])
+        return replace(
+            self,
+            trainers=trainers,
+            start=np.zeros(len(trainers), np.intp),
+            hears=sparse.csr_array(hears),
+            keeps=np.zeros(2, np.intp),
+            follows=np.zeros(clients, np.intp),
+            use_first=None,
+        )
 
     def support(self, clients: Ids) -> Hears:
         """`hears` with one column for each of these clients, who must be among the trainers."""

@@ -79,7 +79,7 @@ class Central(Recipe):
     def plan(self, view: View, state: State) -> Plan:
         window = view.towards("choose")
         trainers = self.selector.choose(window, state["selector"])
-        return Plan.star(
+        plan = Plan.star(
             trainers,
             self.backbone,
             wants=self.wants,
@@ -88,6 +88,8 @@ class Central(Recipe):
             deadline=self.deadline,
             why=window.why,
         )
+        trial = self.selector.try_out(view.towards("try out"), state["selector"])
+        return plan.beside(trial, len(view.roster)) if len(trial) else plan
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class ByCoalition(Recipe):
     def plan(self, view: View, state: State) -> Plan:
         window = view.towards("form")
         coalitions = self.former.form(window, state["former"])
-        trainers = self._trainers(view, coalitions, state)
+        trainers = self._trainers(window, coalitions, state)
         start, hears, keeps, follows = self._rows(view, coalitions, trainers)
         return Plan(
             trainers,
@@ -135,7 +137,7 @@ class ByCoalition(Recipe):
         present = view.present[(labels >= 0) & large[labels]]
         if self.selector is None:
             return present
-        return np.sort(self.selector.choose(replace(view.towards("choose"), present=present), state["selector"]))
+        return np.sort(self.selector.choose(replace(view, purpose="choose", present=present), state["selector"]))
 
     def _rows(self, view: View, coalitions: Coalitions, trainers: Ids) -> tuple[Rows, Hears, Rows, Rows]:
         """Start, hears, keeps and follows: one target in all with `across`, else one a coalition.

@@ -47,6 +47,14 @@ class Selector(Rule, ABC):
     def choose(self, view: View, state: State) -> Ids:
         """Returns distinct clients of `view.present`."""
 
+    def try_out(self, view: View, state: State) -> Ids:
+        """Returns clients who train a trial model beside the chosen ones; usually nobody.
+
+        The trial model stands in the next round's `view.models` behind the global one, to be asked about; nobody
+        follows it, and the round after it is gone.
+        """
+        return np.empty(0, dtype=np.intp)
+
 
 class Former(Rule, ABC):
     """Groups clients into coalitions."""
