@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float32
@@ -65,6 +67,40 @@ class Mixing(Merge):
             raise ValueError(f"mixing: row {row} sums to {sums[row]:.9g}, not to 1")
         if _leaks(self.weights, support):
             raise ValueError("mixing: a weight lies where the plan allowed no hearing")
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic(Merge):
+    """A statistic of the models that each target hears, such as the median: what weights cannot write."""
+
+    support: sparse.csr_array
+    """Targets × replies: what goes into each target's statistic."""
+    of: Callable[[Float32[np.ndarray, "heard dim"]], Float32[np.ndarray, " dim"]]
+    """Makes one model of one or more."""
+
+    def apply(
+        self, models: Float32[np.ndarray, "replies dim"], kept: Float32[np.ndarray, "targets dim"]
+    ) -> Float32[np.ndarray, "targets dim"]:
+        made = np.array(kept, dtype=np.float32)
+        done: dict[bytes, int] = {}
+        for target, (start, end) in enumerate(pairwise(self.support.indptr)):
+            heard = self.support.indices[start:end]
+            if len(heard):
+                twin = done.setdefault(heard.tobytes(), target)
+                made[target] = self.of(models[heard]) if twin == target else made[twin]
+        return made
+
+    def uses(self) -> NDArray[np.bool_]:
+        used = np.zeros(self.support.shape[1], dtype=bool)
+        used[self.support.indices] = True
+        return used
+
+    def check(self, plan: Plan, replies: Replies) -> None:
+        support = plan.support(replies.clients)
+        if self.support.shape != support.shape:
+            raise ValueError(f"statistic: must be targets × replies, {support.shape}, not {self.support.shape}")
+        if _leaks(self.support, support):
+            raise ValueError("statistic: it takes in what the plan allowed no hearing of")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,7 @@
 """How a client trains, what it shares and what stays: one way a file, one line here."""
 
+from coterie.backbones.fine_tune import FineTune
+from coterie.backbones.prox import Prox
 from coterie.backbones.sgd import SGD
 
-__all__ = ["SGD"]
+__all__ = ["SGD", "FineTune", "Prox"]

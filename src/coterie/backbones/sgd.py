@@ -13,6 +13,7 @@ class SGD(Backbone):
     """Stochastic gradient descent from the model received, all of which is shared (McMahan et al., 2017)."""
 
     steps: Steps = Steps()
+    """How far and how fast a client descends."""
 
     def train(self, local: Local) -> Trained:
         end = local.descend(local.model, self.steps)
