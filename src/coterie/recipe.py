@@ -29,7 +29,18 @@ class Recipe(ABC):
     """Looks at the roster and writes plans; later says what replies become."""
 
     backbone: Backbone
+    """How clients train."""
     aggregator: Aggregator
+    """What replies become."""
+
+    def __post_init__(self) -> None:
+        for name in ("use_first", "min_replies", "min_members"):
+            count = getattr(self, name, None)
+            if count is not None and count < 1:
+                raise ValueError(f"{name}: must be a whole number from 1, not {count!r}")
+        deadline = getattr(self, "deadline", None)
+        if deadline is not None and not deadline > 0:
+            raise ValueError(f"deadline: must be a number of seconds above 0, not {deadline!r}")
 
     @property
     @abstractmethod
@@ -70,7 +81,9 @@ class Central(Recipe):
     use_first: int | None = None
     """Over-selection: only this many replies are used, the earliest."""
     min_replies: int = 1
+    """With fewer usable replies the round changes nothing."""
     deadline: float | None = None
+    """Virtual seconds (wall-clock seconds on Flower) after which a reply is late."""
 
     @property
     def rules(self) -> dict[str, Rule]:
@@ -104,7 +117,9 @@ class ByCoalition(Recipe):
     min_members: int = 1
     """Smaller coalitions do not train."""
     min_replies: int = 1
+    """With fewer usable replies the round changes nothing."""
     deadline: float | None = None
+    """Virtual seconds (wall-clock seconds on Flower) after which a reply is late."""
 
     @property
     def rules(self) -> dict[str, Rule]:
@@ -179,7 +194,9 @@ class Peers(Recipe):
 
     listener: Listener
     min_replies: int = 1
+    """With fewer usable replies the round changes nothing."""
     deadline: float | None = None
+    """Virtual seconds (wall-clock seconds on Flower) after which a reply is late."""
 
     @property
     def rules(self) -> dict[str, Rule]:

@@ -1,0 +1,218 @@
+"""The page of methods: which rules make which, and how to get one by its name.
+
+A selector needs nothing here: each that `coterie.selectors` exports, or that a package adds by an entry point of the
+group `coterie.selectors`, is a method whose parameters are the selector's fields, with replies averaged alike. A method
+that is more than a selector is a function here, or an entry point of the group `coterie.recipes`.
+
+Averaging replies alike (`Mean`) is the default because it is what the papers on selection do, and because a comparison
+of selectors should differ in the selector only; `aggregator="by-size"` is FedAvg's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from types import FunctionType, MappingProxyType
+from typing import Any, get_type_hints
+
+from coterie.aggregators import BySize, Mean
+from coterie.backbones import SGD, FineTune, Prox
+from coterie.neighbors import Alone, Gossip
+from coterie.recipe import Central, Peers, Recipe
+from coterie.rooms import ROOMS, added, kebab, rules
+from coterie.rules import Backbone, Selector
+from coterie.selectors import Uniform
+from coterie.settings import Parameter, meanings, nearest, parameters_of, refuse_unknown
+
+PER_ROUND = 10
+"""How many train in a round if nothing is said."""
+
+
+def central(selector: type[Selector], **defaults: Any) -> Callable[..., Central]:
+    """The method that a selector makes: its fields, some with defaults of their own, and a backbone.
+
+    >>> from coterie.selectors import PowerOfChoice
+    >>> central(PowerOfChoice, candidates=30)(per_round=5).selector.candidates
+    30
+    """
+    defaults = {"per_round": PER_ROUND, **defaults}
+    own = {
+        name: field.replace(kind=inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name, field.default))
+        for name, field in inspect.signature(selector).parameters.items()
+    }
+    if "per_round" in own:
+        own["per_round"] = own["per_round"].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        own = {"per_round": own["per_round"], **own}
+    backbone = inspect.Parameter("backbone", inspect.Parameter.KEYWORD_ONLY, default=SGD(), annotation=Backbone)
+    signature = inspect.Signature([*own.values(), backbone], return_annotation=Central)
+
+    def method(*args: Any, **settings: Any) -> Central:
+        bound = signature.bind(*args, **settings)
+        bound.apply_defaults()
+        trained = bound.arguments.pop("backbone")
+        return Central(trained, Mean(), selector(**bound.arguments))
+
+    method.__name__ = method.__qualname__ = kebab(selector.__module__).replace("-", "_")
+    method.__doc__ = selector.__doc__
+    method.__signature__ = signature  # type: ignore[attr-defined]
+    method.__annotations__ = {**get_type_hints(selector), "backbone": Backbone, "return": Central}
+    return method
+
+
+def fedavg(per_round: int = PER_ROUND, *, backbone: Backbone = SGD()) -> Central:
+    """Averages by samples what a few clients drawn at random have trained (McMahan et al., 2017)."""
+    return Central(backbone, BySize(), Uniform(per_round))
+
+
+def fedprox(per_round: int = PER_ROUND, *, mu: float = 0.01, backbone: SGD = SGD()) -> Central:
+    """Random choice whose clients are pulled back to the model they received while they train (Li et al., 2020)."""
+    return Central(Prox(mu, backbone.steps), Mean(), Uniform(per_round))
+
+
+def fedavg_ft(per_round: int = PER_ROUND, *, head_only: bool = False, backbone: SGD = SGD()) -> Central:
+    """FedAvg whose clients use the model after one more epoch on their own data (Cheng, Chadha and Duchi, 2021)."""
+    tune = replace(backbone.steps, epochs=1)
+    return Central(FineTune(backbone, tune, head_only), BySize(), Uniform(per_round))
+
+
+def local(*, backbone: Backbone = SGD()) -> Peers:
+    """Every client learns alone, from its own data: what any cooperation has to beat."""
+    return Peers(backbone, Mean(), Alone())
+
+
+def gossip(*, peers: int = 10, backbone: Backbone = SGD()) -> Peers:
+    """No server: clients average their models, by samples, with a few others drawn at random (Ormándi et al., 2013)."""
+    return Peers(backbone, BySize(), Gossip(peers))
+
+
+@dataclass(frozen=True)
+class Method:
+    """An entry of the catalog."""
+
+    name: str
+    build: Callable[..., Recipe]
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a sentence."""
+        return _SOURCE.sub(r"\2", self._sentence)
+
+    @property
+    def source(self) -> str:
+        """Where it comes from; empty if it does not say."""
+        found = _SOURCE.search(self._sentence)
+        return found[1] if found else ""
+
+    @property
+    def _sentence(self) -> str:
+        return inspect.cleandoc(self.build.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+
+
+_SOURCE = re.compile(r"\s*\(([^()]*)\)(\.?)$")
+
+
+def collect() -> Mapping[str, Method]:
+    """All methods by name: written here, made of selectors, and added by other packages."""
+    found: dict[str, Callable[..., Recipe]] = {**added("recipes", callable)}
+    found |= {name: central(selector) for name, selector in rules("selectors").items()}
+    found |= {kebab(function.__name__): function for function in _written()}
+    return MappingProxyType({name: Method(name, found[name]) for name in sorted(found)})
+
+
+def _written() -> Iterator[Callable[..., Recipe]]:
+    for thing in list(globals().values()):
+        if isinstance(thing, FunctionType) and thing.__module__ == __name__ and not thing.__name__.startswith("_"):
+            made = get_type_hints(thing).get("return")
+            if inspect.isclass(made) and issubclass(made, Recipe) and made is not Recipe:
+                yield thing
+
+
+METHODS = collect()
+"""Every method by its name."""
+
+
+def find(name: str) -> Method:
+    """The entry of a method; ValueError with the nearest name if there is none."""
+    if name not in METHODS:
+        raise ValueError(f"method '{name}' is unknown{nearest(name, METHODS)}; there are {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+@cache
+def parameters(name: str) -> Mapping[str, Parameter]:
+    """What can be set of a method: its own parameters, then what every recipe of its shape lets set.
+
+    >>> [str(p.default) for p in parameters("gossip").values() if p.name in ("peers", "aggregator")]
+    ['10', 'BySize()']
+    """
+    known = parameters_of(find(name).build)
+    recipe = find(name).build(**{p.name: PER_ROUND for p in known.values() if p.required and p.name == "per_round"})
+    shape = {p.name: p for p in parameters_of(type(recipe)).values() if p.name not in known and p.name in _settable(recipe)}
+    known |= {field: replace(parameter, default=getattr(recipe, field)) for field, parameter in shape.items()}
+    parts = [recipe, *(getattr(recipe, field.name) for field in fields(recipe))]
+    documented = {name: text for part in parts for name, text in meanings(type(part)).items()}
+    return MappingProxyType({p.name: replace(p, meaning=p.meaning or documented.get(p.name, "")) for p in known.values()})
+
+
+def _settable(recipe: Recipe) -> list[str]:
+    """The recipe's fields but for those that say which method it is."""
+    fixed = (ROOMS["selectors"], ROOMS["coalitions"], ROOMS["neighbors"])
+    names = [field.name for field in fields(recipe) if not isinstance(getattr(recipe, field.name), fixed)]
+    return [name for name in names if name not in ("backbone", "selector", "across")]
+
+
+def method(
+    name: str,
+    *,
+    per_round: int | None = None,
+    backbone: Backbone | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Recipe:
+    """The recipe of a method, by its name and settings as a file or a command line gives them.
+
+    `per_round` and `backbone` are an experiment's; methods without a cohort ignore the first. A backbone in the
+    settings goes by the experiment's steps unless it brings its own. ValueError says what is wrong and what is allowed.
+
+    >>> method("fedavg", per_round=5, settings={"aggregator": {"name": "krum", "keep": 3}}).aggregator
+    Krum(broken=0.2, keep=3)
+    """
+    known, given = parameters(name), dict(settings or {})
+    try:
+        refuse_unknown(given, known)
+        if "backbone" in given:
+            given["backbone"] = _with_steps(given["backbone"], backbone)
+        for common, value in [("per_round", per_round), ("backbone", backbone)]:
+            if value is not None and common in known:
+                given.setdefault(common, value)
+        values = {field: known[field].read(value) for field, value in given.items()}
+        own = parameters_of(METHODS[name].build)
+        recipe = METHODS[name].build(**{field: value for field, value in values.items() if field in own})
+        return replace(recipe, **{field: value for field, value in values.items() if field not in own})
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _with_steps(given: Any, experiment: Backbone | None) -> Any:
+    """A backbone by name, or as a table, that takes its steps from the experiment's."""
+    table = {"name": given} if isinstance(given, str) else given
+    steps = getattr(experiment, "steps", None)
+    if not isinstance(table, Mapping) or steps is None or "steps" in table:
+        return given
+    kind = rules("backbones").get(str(table.get("name")))
+    if kind is None or "steps" not in parameters_of(kind):
+        return given
+    return {**table, "steps": steps}
+
+
+def __getattr__(name: str) -> Any:
+    """Methods made of selectors are functions of this page too."""
+    entry = METHODS.get(name.replace("_", "-"))
+    if entry is None or "-" in name:
+        raise AttributeError(f"the catalog has no method '{name}'")
+    return entry.build
+
+
+__all__ = ["METHODS", "Method", "central", "method", "parameters", *(name.replace("-", "_") for name in METHODS)]
