@@ -92,6 +92,9 @@ class Central(Recipe):
     def plan(self, view: View, state: State) -> Plan:
         window = view.towards("choose")
         trainers = self.selector.choose(window, state["selector"])
+        trial = self.selector.try_out(view.towards("try out"), state["selector"])
+        if len(trial):
+            window.note(trial, trial=1)
         plan = Plan.star(
             trainers,
             self.backbone,
@@ -101,7 +104,6 @@ class Central(Recipe):
             deadline=self.deadline,
             why=window.why,
         )
-        trial = self.selector.try_out(view.towards("try out"), state["selector"])
         return plan.beside(trial, len(view.roster)) if len(trial) else plan
 
 
