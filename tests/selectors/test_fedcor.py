@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -31,10 +33,12 @@ def test_warm_up_samples_are_the_changes_of_everybodys_loss():
     fed = federation()
     recipe = Central(SGD(), Mean(), FedCor(per_round=4, warmup=5, dims=4))
     models = [fed.models[0]]
+    records = []
     for record in play(recipe, fed, 6):
+        records.append(record)
         models.append(fed.models[0])
     losses = np.array([0.5 * ((w - fed.centers) ** 2).sum(axis=1) for w in models])
-    state = memory(record)
+    state = memory(records[-1])
     np.testing.assert_allclose(state.samples, np.diff(losses, axis=0)[:5])
     assert state.rounds.tolist() == [1, 2, 3, 4, 5]
     assert [fed.asked["losses", t] for t in range(1, 8)] == [24] * 6 + [0]
@@ -44,7 +48,7 @@ def test_choices_follow_the_fitted_covariance_and_anneal():
     selector = FedCor(per_round=4, warmup=5, dims=4, refit_every=None, beta=0.5)
     fed, records = run(selector, 12)
     share = fed.roster.share()
-    for before, record in zip(records[5:], records[6:], strict=False):
+    for before, record in pairwise(records[5:]):
         x, factors = memory(before).embeddings, memory(before).factors
         picked = dense_gp.pick(x @ x.T, share, factors, range(24), 4, 0.01)
         assert record.asked.tolist() == sorted(picked)
@@ -114,7 +118,7 @@ def test_the_absent_are_not_chosen_and_their_changes_are_not_made_up():
     rng = np.random.default_rng(3)
     there = {t: np.sort(rng.choice(24, 15, replace=False)) for t in range(1, 30)}
     there[12] = np.array([5])
-    fed, records = run(FedCor(per_round=4, warmup=8, dims=4), 25, present=lambda t: there[t])
+    _, records = run(FedCor(per_round=4, warmup=8, dims=4), 25, present=lambda t: there[t])
     for record in records:
         assert set(record.asked) <= set(there[record.round])
     assert records[11].asked.tolist() == [5]
