@@ -1,1 +1,96 @@
 """The simulation: a federation in one process."""
+
+from __future__ import annotations
+
+import os
+
+from coterie.data import Dataset, Partition, Scheme, load, split_clients
+from coterie.data.splits import Judged
+from coterie.federation import Steps
+from coterie.simulation import dice
+from coterie.simulation.clients import Clients
+from coterie.simulation.engine import Simulation
+from coterie.simulation.general import Loss
+from coterie.simulation.models import Model, path_for
+from coterie.simulation.work import Alone
+from coterie.simulation.world import World
+
+__all__ = ["Simulation", "World", "simulate"]
+
+
+def simulate(
+    dataset: str | Dataset,
+    *,
+    partition: Scheme | Partition | str | os.PathLike[str],
+    clients: int = 100,
+    seed: int = 0,
+    model: Model = "mlp",
+    loss: Loss | None = None,
+    holdout: float = 0.2,
+    test: Judged = "auto",
+    client_test_size: int = 200,
+    test_fraction: float = 0.2,
+    world: World = World(),
+    workers: int | None = None,
+    device: str = "cpu",
+    evaluate_every: int = 1,
+    tuned: Steps | None = None,
+    remember: bool = True,
+    data_dir: str | None = None,
+) -> Simulation:
+    """Makes a federation of simulated clients.
+
+    Args:
+        dataset: A dataset, or the name of one.
+        partition: Who holds which samples: a scheme, a partition, or the path of a partition file.
+        clients: How many clients a scheme makes; a partition brings its own number.
+        seed: Everything random comes from it: partition, splits, initial model, shuffles, dropout, the world.
+        model: An architecture's name, a function that makes a module, or a module.
+        loss: One loss a sample from outputs and targets; cross-entropy, or squared error for regression, if None.
+        holdout: Share of a client's samples that it holds out to answer questions on.
+        test: Where a client's own test samples come from; see `coterie.data.split_clients`.
+        client_test_size: How many test samples a client has at most where they are drawn from the global test set.
+        test_fraction: Share of a client's samples that is cut for its test where they come from its own.
+        world: Who is there, how fast, who fails.
+        workers: How many processes work; None for one a core. Results do not depend on it.
+        device: Where modules run: "cpu", or for instance "cuda".
+        evaluate_every: Models are judged every so many rounds.
+        tuned: Also judges the model that each client follows after such local steps ("accuracy_tuned").
+        remember: Whether clients hold on to the last model they trained, so that `ask.models` can be answered.
+        data_dir: Where data files lie.
+    """
+    data = load(dataset, data_dir, clients=clients, seed=seed) if isinstance(dataset, str) else dataset
+    parted = _parted(partition, data, clients, seed)
+    splits = split_clients(
+        data, parted, holdout=holdout, test=test, test_size=client_test_size, test_fraction=test_fraction, seed=seed
+    )
+    if evaluate_every < 1:
+        raise ValueError(f"evaluate_every: must be a whole number from 1, not {evaluate_every!r}")
+    homes = Clients.of(data, splits, seed)
+    path = path_for(
+        model, data.shape, data.classes, targets=1 if data.y.ndim == 1 else data.y.shape[1], loss=loss, device=device
+    )
+    return Simulation(
+        homes,
+        Alone(path, homes),
+        path.layout,
+        path.initial(dice.initial(seed)),
+        world=world,
+        evaluate_every=evaluate_every,
+        tuned=tuned,
+        remember=remember,
+        usual_loss=loss is None,
+    )
+
+
+def _parted(partition: Scheme | Partition | str | os.PathLike[str], dataset: Dataset, clients: int, seed: int) -> Partition:
+    if isinstance(partition, Scheme):
+        return partition.split(dataset, clients, seed)
+    if isinstance(partition, Partition):
+        parted = partition
+    elif isinstance(partition, str | os.PathLike):
+        parted = Partition.load(partition)
+    else:
+        raise ValueError(f"partition: must be a scheme, a partition or the path of a partition file, not {partition!r}")
+    parted.check(dataset)
+    return parted

@@ -1,0 +1,52 @@
+"""Every die that the engine throws, with its address: what another engine must throw too to get the same models.
+
+A client is known by its key, so nothing depends on who else trains, on workers, or on order. The partition, and the
+clients' splits of what they hold, are thrown in `coterie.data`, from the same seed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import seeds
+from coterie.federation import Steps
+
+
+def initial(seed: int) -> int:
+    """The seed of the common initial model."""
+    return seeds.derive(seed, "model") % 2**63
+
+
+def epochs(seed: int, round: int, key: str, purpose: str, descent: int, samples: int, steps: Steps) -> NDArray[np.intp]:
+    """The order of the samples in each epoch of a client's nth descent of a round, as many epochs as are begun.
+
+    The purpose is 'train', or 'tune' where a model is only tuned to be judged.
+
+    >>> epochs(1, 1, "7", "train", 0, samples=3, steps=Steps(epochs=9, batch_size=2, max_steps=3)).shape
+    (2, 3)
+    """
+    dice = seeds.rng(seed, round, key, purpose, descent)
+    batches = -(-samples // steps.batch_size)
+    begun = steps.epochs if steps.max_steps is None else min(steps.epochs, -(-steps.max_steps // batches))
+    return dice.permuted(np.tile(np.arange(samples), (begun, 1)), axis=1)
+
+
+def dropout(seed: int, round: int, key: str, purpose: str, descent: int) -> int:
+    """The seed of the dropout of a client's nth descent of a round."""
+    return seeds.derive(seed, round, key, purpose, descent, "dropout") % 2**63
+
+
+def batch(seed: int, round: int, key: str, samples: int, size: int) -> NDArray[np.intp]:
+    """The mini-batch over which a client answers in a round: the same for every model that it is asked about."""
+    return np.sort(seeds.rng(seed, round, key, "batch").choice(samples, min(size, samples), replace=False))
+
+
+def probe(seed: int, round: int, key: str, probe: int, row: int) -> np.random.Generator:
+    """A client's noise on its answer to a probe of a row of models: asked again in the round, it repeats it."""
+    return seeds.rng(seed, round, key, "probe", probe, row)
+
+
+def world(seed: int, what: str, round: int | None = None) -> np.random.Generator:
+    """What befalls the clients, in key order, in a round or once for all."""
+    return seeds.rng(seed, "world", what, *(() if round is None else (round,)))

@@ -1,0 +1,187 @@
+"""The questions that rules ask of clients, answered by workers and put on the meter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Float32
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from coterie.federation import Ask, Split
+from coterie.probe import Probe
+from coterie.replies import Replies
+from coterie.roster import Ids
+from coterie.simulation.answers import Gradients, Losses, Probes
+from coterie.simulation.clients import Clients
+from coterie.simulation.traffic import NUMBER, Traffic
+from coterie.simulation.training import Flat
+from coterie.simulation.work import Crew, Task
+
+TOGETHER = 16
+"""Clients that one task asks about one model. It divides the work; answers do not depend on it."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of question, and what an answer to it costs."""
+
+    word: str
+    size: int
+    """Bytes of an answer."""
+    split: Split
+    batch: int | None = None
+    runs: int = 1
+    """Times that a model runs over the data."""
+    epsilon: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.split not in ("holdout", "train", "test"):
+            raise ValueError(f"ask: split must be 'holdout', 'train' or 'test', not {self.split!r}")
+        if self.batch is not None and self.batch < 1:
+            raise ValueError(f"ask: batch must be a whole number from 1, or None for all samples, not {self.batch!r}")
+
+
+Tasks = Callable[[Flat, int, tuple[int, ...]], Task[NDArray[Any]]]
+"""Makes the task that asks some clients about a model, which stands in a row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Questions(Ask):
+    """What can be asked in one round. Clients that are not there, or hold no data, give NaN, and nothing crosses."""
+
+    _crew: Crew
+    _clients: Clients
+    _models: Float32[np.ndarray, "rows dim"]
+    _held: Callable[[int], Flat | None]
+    """The model that a client holds."""
+    _present: Ids
+    _traffic: Traffic
+    _round: int
+    _took: Callable[[int, int, Ids, NDArray[np.int64], NDArray[np.int64]], None]
+    """Hears of questions and answers, who gave them, how many samples each looked at, and how many bytes each exchanged."""
+
+    def losses(
+        self,
+        clients: ArrayLike,
+        about: ArrayLike = 0,
+        *,
+        among: Replies | None = None,
+        split: Split = "holdout",
+        batch: int | None = None,
+    ) -> Float[np.ndarray, " questions"]:
+        kind = Kind("loss", NUMBER, split, batch)
+        return self._ask(
+            kind, clients, about, among, (), np.float64, lambda model, _, few: Losses(model, few, split, batch, self._round)
+        )
+
+    def gradients(
+        self,
+        clients: ArrayLike,
+        about: ArrayLike = 0,
+        *,
+        among: Replies | None = None,
+        part: slice | None = None,
+        batch: int | None = None,
+    ) -> Float32[np.ndarray, "questions part"]:
+        cut = slice(None) if part is None else part
+        size = len(range(self._traffic.dim)[cut])
+        kind = Kind("gradient", 4 * size, "train", batch)
+        return self._ask(
+            kind,
+            clients,
+            about,
+            among,
+            (size,),
+            np.float32,
+            lambda model, _, few: Gradients(model, few, cut, batch, self._round),
+        )
+
+    def probe(
+        self, clients: ArrayLike, probe: Probe, about: ArrayLike = 0, *, split: Split = "holdout"
+    ) -> Float[np.ndarray, "questions directions"]:
+        count = probe.directions
+        kind = Kind("probe", NUMBER * count, split, None, count + 1, probe.epsilon if probe.private else 0.0)
+        return self._ask(
+            kind,
+            clients,
+            about,
+            None,
+            (count,),
+            np.float64,
+            lambda model, row, few: Probes(model, row, few, probe, split, self._round),
+        )
+
+    def models(self, clients: ArrayLike) -> Float32[np.ndarray, "clients dim"]:
+        ids = self._ids(clients)
+        answers = np.full((len(ids), self._traffic.dim), np.nan, np.float32)
+        there = np.isin(ids, self._present)
+        held = {place: self._held(int(ids[place])) for place in np.flatnonzero(there)}
+        given = [place for place, model in held.items() if model is not None]
+        for place in given:
+            answers[place] = held[place]
+        self._costs(Kind("model", 4 * self._traffic.dim, "train", None, 0), ids, ids[given], 0)
+        return answers
+
+    def label_counts(self, clients: ArrayLike) -> NDArray[np.int64]:
+        ids = self._ids(clients)
+        if not self._clients.classes:
+            raise ValueError("ask: a regression has no labels to count")
+        if len(absent := np.setdiff1d(ids, self._present)):
+            raise ValueError(
+                f"ask: client {absent[0]} cannot be reached, and a count has no NaN; ask for label counts of those present"
+            )
+        self._costs(Kind("label counts", NUMBER * self._clients.classes, "train", None, 0), ids, ids, 0)
+        return self._clients.label_counts[ids]
+
+    def _ask(
+        self,
+        kind: Kind,
+        clients: ArrayLike,
+        about: ArrayLike,
+        among: Replies | None,
+        shape: tuple[int, ...],
+        dtype: DTypeLike,
+        task: Tasks,
+    ) -> NDArray[Any]:
+        """Asks each question: model after model, several clients to a task."""
+        ids, rows = np.broadcast_arrays(self._ids(clients), np.atleast_1d(np.asarray(about, dtype=np.intp)))
+        models = self._models if among is None else among.models
+        _check_within("ask: 'about' names a model", rows, len(models))
+        answers = np.full((len(ids), *shape), np.nan, dtype=dtype)
+        can = np.flatnonzero(np.isin(ids, self._present) & (self._clients.count("train")[ids] > 0))
+        self._traffic.asks(ids[can], rows[can], among)
+        self._costs(kind, ids, ids[can], 4 * self._traffic.dim)
+        groups = list(_together(can, rows))
+        tasks = [task(models[row], row, tuple(ids[group].tolist())) for row, group in groups]
+        for (_, group), answer in zip(groups, self._crew.run(tasks), strict=True):
+            answers[group] = answer
+        return answers
+
+    def _costs(self, kind: Kind, asked: Ids, answering: Ids, received: int) -> None:
+        """Meters questions, each of which sends a client so many bytes, and tells how long they took it."""
+        self._traffic.answer(kind.word, len(answering), kind.size, len(answering) * kind.runs, len(answering) * kind.epsilon)
+        clients, questions = np.unique(answering, return_counts=True)
+        samples = self._clients.asked_count(kind.split)[clients] if kind.batch is None else np.full(len(clients), kind.batch)
+        self._took(len(asked), len(answering), clients, questions * kind.runs * samples, questions * (received + kind.size))
+
+    def _ids(self, clients: ArrayLike) -> Ids:
+        ids = np.atleast_1d(np.asarray(clients, dtype=np.intp))
+        _check_within("ask: it names a client", ids, len(self._clients))
+        return ids
+
+
+def _together(questions: NDArray[np.intp], rows: NDArray[np.intp]) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Groups questions about the same model, a few to a task."""
+    order = questions[np.argsort(rows[questions], kind="stable")]
+    for same in np.split(order, np.flatnonzero(np.diff(rows[order])) + 1):
+        for start in range(0, len(same), TOGETHER):
+            yield int(rows[same[0]]), same[start : start + TOGETHER]
+
+
+def _check_within(what: str, numbers: NDArray[np.intp], count: int) -> None:
+    wrong = numbers[(numbers < 0) | (numbers >= count)]
+    if len(wrong):
+        raise ValueError(f"{what} that there is not: {wrong[0]}; there are {count}")
