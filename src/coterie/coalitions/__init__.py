@@ -1,7 +1,8 @@
 """Who is with whom: one rule a file, one line here."""
 
 from coterie.coalitions.by_column import ByColumn
+from coterie.coalitions.error_hedonic import ErrorHedonic
 from coterie.coalitions.fixed import Fixed
 from coterie.coalitions.grand import Grand
 
-__all__ = ["ByColumn", "Fixed", "Grand"]
+__all__ = ["ByColumn", "ErrorHedonic", "Fixed", "Grand"]
