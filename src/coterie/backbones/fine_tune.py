@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from coterie.backbones.sgd import SGD
 from coterie.federation import Local, Steps
 from coterie.rules import Backbone, Trained
@@ -27,9 +25,5 @@ class FineTune(Backbone):
     """Tunes only the last layer."""
 
     def train(self, local: Local) -> Trained:
-        only = None
-        if self.head_only:
-            only = np.zeros(local.layout.size, dtype=bool)
-            only[local.layout.head] = True
-        own = local.descend(local.model, self.tune, only=only)
+        own = local.descend(local.model, self.tune, only=local.layout.head if self.head_only else None)
         return replace(self.inner.train(local), personal=own.model)

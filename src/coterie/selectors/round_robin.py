@@ -20,7 +20,7 @@ class RoundRobin(Selector):
 
     With everybody present this is the usual walk around the table. Who is absent keeps its turn and comes first
     when it is back; who was asked and failed has had its turn, so that a dead client holds up nobody. The state
-    is the round in which each client was last asked.
+    is a number for each client, the lowest being next.
     """
 
     per_round: int
@@ -31,14 +31,15 @@ class RoundRobin(Selector):
             raise ValueError(f"per_round: must be a whole number from 1, not {self.per_round!r}")
 
     def begin(self, roster: Roster) -> NDArray[np.int64]:
-        return np.zeros(len(roster), dtype=np.int64)
+        return np.arange(len(roster), dtype=np.int64)
 
     def choose(self, view: View, state: NDArray[np.int64]) -> Ids:
-        last = state[view.present]
-        view.note(view.present, waited=view.round - last)
-        return np.sort(view.present[np.argsort(last, kind="stable")[: self.per_round]])
+        turn = state[view.present]
+        view.note(view.present, turn=turn)
+        return np.sort(view.present[np.argsort(turn)[: self.per_round]])
 
     def learn(self, view: View, plan: Plan, replies: Replies, state: NDArray[np.int64]) -> NDArray[np.int64]:
-        last = state.copy()
-        last[plan.trainers] = view.round
-        return last
+        asked = plan.trainers[np.argsort(state[plan.trainers])]
+        turn = state.copy()
+        turn[asked] = state.max(initial=-1) + 1 + np.arange(len(asked))
+        return turn

@@ -1,0 +1,116 @@
+"""The questions that clients of a toy federation answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Float32
+from numpy.typing import ArrayLike, NDArray
+
+from coterie import seeds
+from coterie.federation import Ask, Split
+from coterie.probe import Probe
+from coterie.replies import Meter, Replies
+from coterie.testing.linear import Flat, Samples
+
+if TYPE_CHECKING:
+    from coterie.testing.toy import Toy
+
+
+@dataclass(eq=False)
+class ToyAsk(Ask):
+    """Questions to the clients of a toy; those who are absent or silent this round give NaN."""
+
+    toy: Toy
+    meter: Meter = field(default_factory=Meter)
+    answers: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+
+    def open(self, t: int) -> None:
+        """Starts a round."""
+        self.meter = Meter()
+        chances = self.toy.chances
+        self.answers = self.toy.happens(chances.answering, "answering", t) & self.toy.happens(chances.present, "present", t)
+
+    def spend(self, **crossed: Any) -> None:
+        """Adds to what crossed."""
+        self.meter = self.meter + Meter(**crossed)
+
+    def _put(self, clients: ArrayLike, about: ArrayLike, among: Replies | None) -> list[tuple[int, Flat]]:
+        models = self.toy.models if among is None else among.models
+        asked, rows = np.broadcast_arrays(np.asarray(clients, np.intp).ravel(), np.asarray(about, np.intp))
+        self.spend(down={"model": 4 * self.toy.layout.size * len(asked)}, evaluations=len(asked), messages=len(asked))
+        return [(client, models[row]) for client, row in zip(asked.tolist(), rows.tolist(), strict=True)]
+
+    def _on(self, client: int, split: Split, batch: int | None) -> Samples:
+        x, y = self.toy.samples[client][split]
+        few = seeds.rng(self.toy.seed, self.toy.round, client, "batch").permutation(len(y))[:batch]
+        return x[few], y[few]
+
+    def losses(
+        self,
+        clients: ArrayLike,
+        about: ArrayLike = 0,
+        *,
+        among: Replies | None = None,
+        split: Split = "holdout",
+        batch: int | None = None,
+    ) -> Float[np.ndarray, " questions"]:
+        questions = self._put(clients, about, among)
+        self.spend(up={"loss": 8 * len(questions)})
+        told = [
+            self.toy.model.losses(model, self._on(k, split, batch)).mean() if self.answers[k] else np.nan
+            for k, model in questions
+        ]
+        return np.array(told, dtype=np.float64)
+
+    def gradients(
+        self,
+        clients: ArrayLike,
+        about: ArrayLike = 0,
+        *,
+        among: Replies | None = None,
+        part: slice | None = None,
+        batch: int | None = None,
+    ) -> Float32[np.ndarray, "questions part"]:
+        questions, where = self._put(clients, about, among), part or slice(None)
+        told = np.full((len(questions), len(np.empty(self.toy.layout.size)[where])), np.nan, np.float32)
+        for row, (client, model) in enumerate(questions):
+            if self.answers[client]:
+                told[row] = self.toy.model.gradient(model, self._on(client, "train", batch))[where]
+        self.spend(up={"gradient": 4 * told.size})
+        return told
+
+    def probe(
+        self, clients: ArrayLike, probe: Probe, about: ArrayLike = 0, *, split: Split = "holdout"
+    ) -> Float[np.ndarray, "questions directions"]:
+        questions, head = self._put(clients, about, None), self.toy.layout.head
+        moves = probe.moves(head.stop - head.start)
+        told = np.full((len(questions), probe.directions), np.nan)
+        for row, (client, model) in enumerate(questions):
+            if self.answers[client]:
+                loss = partial(self._loss_moved, model, self._on(client, split, None), head)
+                rng = seeds.rng(self.toy.seed, self.toy.round, client, "probe")
+                told[row] = probe.release(np.array([loss(move) for move in moves]) - loss(np.float32(0) * moves[0]), rng)
+        self.spend(up={"probe": 8 * told.size}, evaluations=told.size)
+        return told
+
+    def _loss_moved(self, model: Flat, samples: Samples, head: slice, move: Flat) -> float:
+        moved = model.copy()
+        moved[head] += move
+        return float(self.toy.model.losses(moved, samples).mean())
+
+    def models(self, clients: ArrayLike) -> Float32[np.ndarray, "clients dim"]:
+        asked, toy = np.asarray(clients, np.intp).ravel().tolist(), self.toy
+        personal = len(toy.models) == len(toy.roster) and np.array_equal(toy.follows, toy.roster.ids)
+        rows = [toy.models[k] if personal or k not in toy.held else toy.held[k] for k in asked]
+        self.spend(up={"model": 4 * toy.layout.size * len(asked)}, messages=len(asked))
+        return np.array(rows, dtype=np.float32).reshape(len(asked), toy.layout.size)
+
+    def label_counts(self, clients: ArrayLike) -> NDArray[np.int64]:
+        asked, classes = np.asarray(clients, np.intp).ravel().tolist(), self.toy.classes
+        self.spend(up={"labels": 8 * classes * len(asked)}, messages=len(asked))
+        rows = [np.bincount(self.toy.samples[k]["train"][1], minlength=classes) for k in asked]
+        return np.array(rows, dtype=np.int64).reshape(len(asked), classes)

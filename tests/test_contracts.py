@@ -1,0 +1,65 @@
+"""Every rule of every room, by name, keeps its room's contract; a new rule is here as soon as its room exports it."""
+
+import warnings
+from dataclasses import MISSING
+from typing import get_args
+
+import pytest
+
+from coterie import testing
+from coterie.catalog import METHODS
+from coterie.coalitions import ByColumn, Fixed
+from coterie.recipe import Recipe
+from coterie.rooms import ROOMS, rules
+from coterie.settings import parameters_of
+from coterie.testing.contract import check_recipe
+
+CHECKS = {
+    "selectors": testing.check_selector,
+    "coalitions": testing.check_former,
+    "neighbors": testing.check_listener,
+    "aggregators": testing.check_aggregator,
+    "backbones": testing.check_backbone,
+}
+EXAMPLES = {"fixed": Fixed((0, 1, -1) * 4), "by-column": ByColumn("size")}
+"""Rules whose fields cannot be guessed."""
+SHORT = {"per_round": 3, "warmup": 2}
+"""Fields that make a rule show all that it does in a few rounds."""
+
+
+def example(name, kind):
+    if name in EXAMPLES:
+        return EXAMPLES[name]
+    known = parameters_of(kind)
+    given = {field: value for field, value in SHORT.items() if field in known}
+    guesses = {field: _guess(p.type) for field, p in known.items() if p.default is MISSING and field not in given}
+    return kind(**given, **guesses)
+
+
+def _guess(kind):
+    return {int: 3, float: 0.5, str: "size", bool: False}.get(kind) or get_args(kind)[0]
+
+
+@pytest.mark.parametrize(("room", "name"), [(room, name) for room in CHECKS for name in rules(room)])
+def test_keeps_the_contract_of_its_room(room, name):
+    rule = example(name, rules(room)[name])
+    sizes = {"sizes": (12,)} if name == "fixed" else {}
+    CHECKS[room](rule, **sizes)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_plays_as_it_comes_from_the_catalog(name):
+    recipe = METHODS[name].build()
+    assert isinstance(recipe, Recipe)
+    check_recipe(recipe, lambda view, plan: None, rounds=2, seed=3)
+
+
+def test_every_room_has_a_check():
+    assert CHECKS.keys() == ROOMS.keys()
+
+
+def test_nothing_is_left_out_of_the_rooms():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for room in ROOMS:
+            rules.__wrapped__(room)
