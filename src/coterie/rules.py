@@ -31,6 +31,9 @@ class Rule:
     wants: ClassVar[frozenset[str]] = frozenset()
     """Facts about training that replies must bring for `learn`: 'loss_before', 'loss_after'."""
 
+    needs: ClassVar[frozenset[str]] = frozenset()
+    """Columns of the roster that it cannot do without; an experiment is refused where they are not known."""
+
     def begin(self, roster: Roster) -> State:
         """The state before the first round."""
         return None

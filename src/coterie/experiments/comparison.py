@@ -1,0 +1,100 @@
+"""Methods compared on one federation, from Python: what `coterie compare` does, with DataFrames as the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from coterie.experiments import config, grid, run, summary
+from coterie.experiments.experiment import Entry, Experiment
+from coterie.experiments.store import Store, results
+from coterie.recipe import Recipe
+
+IN_PYTHON = "given in Python"
+"""What the file of an experiment says of a method that is an object, not a name."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run that was played, and what came of it."""
+
+    folder: Path
+
+    @cached_property
+    def rounds(self) -> pd.DataFrame:
+        """A row a method, seed and round."""
+        return results(self.folder)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row a method, a column a figure: means over seeds."""
+        return summary.table(self.store.outline, self.rounds, self.store.sizes())
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What `coterie compare --json` writes."""
+        return summary.document(self.store.outline, self.rounds, self.store.sizes())
+
+    @property
+    def store(self) -> Store:
+        """The run's folder."""
+        return Store.open(self.folder)
+
+
+def compare(
+    file: str | Path | None = None,
+    *,
+    methods: Sequence[str] | Mapping[str, Recipe] | None = None,
+    out: str | Path | None = None,
+    jobs: int | None = None,
+    on: str = "loky",
+    **settings: Any,
+) -> Comparison:
+    """Plays methods × seeds and returns the results.
+
+    `settings` are the keys of an experiment's file, and count more than what `file` says; tables are dicts, such as
+    `partition={"scheme": "shards"}`. `methods` are names, or recipes of your own by a name for each; names may stand
+    beside them: `{"mine": my_recipe, "uniform": "uniform"}`.
+
+    Raises `BadInputError`, a ValueError, with all that is wrong before anything runs.
+    """
+    given, recipes = settings, {}
+    if isinstance(methods, Mapping):
+        recipes = {label: one for label, one in methods.items() if not isinstance(one, str)}
+        named = {label: {"method": one} for label, one in methods.items() if isinstance(one, str)}
+        given = {**given, "methods": tuple(named) or ("uniform",), "set": {**named, **settings.get("set", {})}}
+    elif methods is not None:
+        given = {**given, "methods": tuple(methods)}
+    overrides = {path: (".".join(path), value) for path, value in _paths(given)}
+    experiment, where = config.located(file, overrides) if file else config.parse("", overrides)
+    if isinstance(methods, Mapping):
+        experiment = _with(experiment, methods, recipes)
+    folder = Path(out) if out else run.free_name(Path("runs"), run.name_of(experiment))
+    store = run.start(experiment, folder, where)
+    for outcome in grid.play(store, experiment, jobs=jobs, on=on):
+        if outcome.state == "failed":
+            raise RuntimeError(f"{outcome.cell.method}, seed {outcome.cell.seed}: {outcome.reason}")
+    run.finish(store)
+    return Comparison(folder)
+
+
+def _with(experiment: Experiment, methods: Mapping[str, Any], recipes: Mapping[str, Recipe]) -> Experiment:
+    """The experiment with recipes among its methods, in the order in which they were given."""
+    named = {entry.label: entry for entry in experiment.entries}
+    entries = [Entry(label, IN_PYTHON, {}, recipes[label]) if label in recipes else named[label] for label in methods]
+    baseline = experiment.baseline if experiment.baseline in methods else next(iter(methods))
+    return replace(experiment, entries=tuple(entries), baseline=baseline)
+
+
+def _paths(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The values of nested tables by their paths."""
+    for name, value in table.items():
+        if isinstance(value, Mapping) and value:
+            yield from _paths(value, (*path, name))
+        else:
+            yield (*path, name), list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,84 @@
+"""From the folder of a run, or of several, to what a report is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from coterie.experiments import metrics
+from coterie.experiments.figures import Cells
+from coterie.experiments.store import Store, decisions, results
+
+if TYPE_CHECKING:
+    from coterie.experiments.report import Material
+
+
+def write_report(folder: str | Path) -> Path:
+    """Writes the report of a run into its folder."""
+    from coterie.experiments import report
+
+    return report.write(of_run(Store.open(folder)), Path(folder) / "report.html")
+
+
+def of_run(store: Store) -> Material:
+    """The material of one run, finished or not."""
+    from coterie.experiments.report import Material
+
+    outline, rounds = store.outline, results(store.folder)
+    return Material(
+        title=store.folder.resolve().name,
+        cells=_cells(rounds, outline.baseline, outline.labels),
+        clients=outline.clients,
+        sizes=store.sizes(),
+        target=outline.target,
+        experiment=store.experiment.read_text(encoding="utf-8"),
+        partition=_measures(store),
+        reasons=reasons(decisions(store.folder)),
+        environment=(store.folder / "environment.json").read_text(encoding="utf-8"),
+    )
+
+
+def of_runs(stores: Sequence[Store]) -> Material:
+    """The material of several runs side by side: methods are called by their run, and only shared seeds are paired."""
+    made = [of_run(store) for store in stores]
+    cells = {f"{one.title}: {label}": seeds for one in made for label, seeds in one.cells.items()}
+    return replace(
+        made[0],
+        title=", ".join(one.title for one in made),
+        cells=cells,
+        clients=max(one.clients for one in made),
+        experiment="\n".join(f"# {one.title}\n{one.experiment}" for one in made),
+        reasons=pd.concat([one.reasons.assign(method=one.title + ": " + one.reasons["method"]) for one in made]),
+    )
+
+
+def reasons(log: pd.DataFrame) -> pd.DataFrame:
+    """Why asks came to nothing: how often each method met each reason."""
+    failed = log[log["asked"] & log["why_not"].notna()]
+    return (
+        failed.groupby(["method", "why_not"], sort=True).size().reset_index(name="count").rename(columns={"why_not": "reason"})
+    )
+
+
+def _cells(rounds: pd.DataFrame, baseline: str, labels: Sequence[str]) -> Cells:
+    """Rounds by method and seed, the baseline first; what has no round yet is left out."""
+    found = {(str(method), int(str(seed))): one for (method, seed), one in rounds.groupby(["method", "seed"])}
+    order = [baseline, *(label for label in labels if label != baseline)]
+    cells = {label: {seed: one for (method, seed), one in found.items() if method == label} for label in order}
+    return {label: seeds for label, seeds in cells.items() if seeds}
+
+
+def _measures(store: Store) -> dict[str, float]:
+    """How the data lie: sizes, over all seeds."""
+    sizes = np.concatenate(list(store.sizes().values()))
+    return {
+        "samples of the smallest client": float(sizes.min()),
+        "samples in the mean": float(sizes.mean()),
+        "samples of the largest client": float(sizes.max()),
+        "evenness of sizes (Jain)": metrics.jain_index(sizes),
+    }
