@@ -7,6 +7,7 @@ from coterie.aggregators import Mean
 from coterie.backbones import SGD
 from coterie.recipe import Central, play
 from coterie.selectors.fedcor import FedCor
+from coterie.testing import check_selector
 from tests.oracles import dense_gp
 from tests.oracles.quadratic import Quadratic
 
@@ -27,6 +28,12 @@ def run(selector, rounds, **settings):
 
 def memory(record):
     return record.state["selector"]
+
+
+def test_it_keeps_the_contract():
+    check_selector(FedCor(per_round=3, warmup=2, dims=3, refit_every=2, iterations=20), rounds=9)
+    check_selector(FedCor(per_round=3, warmup=2, dims=3, refit_every=None, normalize=0.3, observe="probe", iterations=20), rounds=5)
+    check_selector(FedCor(per_round=3, warmup=2, refit_every=None, observe="probe", epsilon=1.0, iterations=20), rounds=5)
 
 
 def test_warm_up_samples_are_the_changes_of_everybodys_loss():

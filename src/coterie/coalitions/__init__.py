@@ -4,5 +4,6 @@ from coterie.coalitions.by_column import ByColumn
 from coterie.coalitions.error_hedonic import ErrorHedonic
 from coterie.coalitions.fixed import Fixed
 from coterie.coalitions.grand import Grand
+from coterie.coalitions.spectral import Spectral
 
-__all__ = ["ByColumn", "ErrorHedonic", "Fixed", "Grand"]
+__all__ = ["ByColumn", "ErrorHedonic", "Fixed", "Grand", "Spectral"]
