@@ -20,7 +20,7 @@ class Dirichlet(Scheme):
 
     `draws="cut"` shuffles the class and cuts it at the floors of the running sum of p (Hsu, Qi and Brown, 2019, as
     flwr-datasets and NIID-Bench do it); `draws="sample"` lets each sample draw its client from p (thesis of chapter 6's
-    tables: closest to its Dirichlet rows). `balanced` gives nothing more to clients that already hold n/M samples.
+    tables: closest to its Dirichlet rows). `balanced` gives nothing more to clients that hold more than n/M samples.
 
     Where the source is silent: clients below `min_size` receive random samples from the largest, one at a time;
     flwr-datasets draws everything anew instead, and gives up after some ten draws.
@@ -58,5 +58,5 @@ class Dirichlet(Scheme):
         return cut(p, total) if self.draws == "cut" else dice.multinomial(total, p)
 
     def _rebalanced(self, p: np.ndarray, sizes: Int64[np.ndarray, " clients"], total: int) -> np.ndarray:
-        open_to_more = p * (sizes < total / len(p)) if self.balanced else p
+        open_to_more = p * (sizes <= total / len(p)) if self.balanced else p
         return open_to_more / open_to_more.sum() if open_to_more.any() else p

@@ -41,13 +41,18 @@ class Scheme(ABC):
 
     @property
     def name(self) -> str:
-        """The scheme's name on the command line: `TwoLevel` is 'two-level'."""
-        return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", type(self).__name__).lower()
+        """The scheme's name on the command line."""
+        return name_of(type(self))
 
     @property
     def settings(self) -> dict[str, Any]:
         """The scheme's fields as plain values, for the partition file."""
         return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
+
+
+def name_of(scheme: type[Scheme]) -> str:
+    """The name on the command line, which is the file's: `TwoLevel` in two_level.py is 'two-level'."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", scheme.__name__).lower()
 
 
 def labels_of(dataset: Dataset, scheme: str) -> Int64[np.ndarray, " samples"]:
