@@ -23,15 +23,18 @@ from coterie.backbones import SGD, FineTune, Prox
 from coterie.neighbors import Alone, Gossip
 from coterie.recipe import Central, Peers, Recipe
 from coterie.rooms import ROOMS, added, kebab, rules
-from coterie.rules import Backbone, Selector
-from coterie.selectors import Uniform
+from coterie.rules import Aggregator, Backbone, Selector
+from coterie.selectors import ClustersOnly, FedCor, FedCVRBolt, Uniform
 from coterie.settings import Parameter, meanings, nearest, parameters_of, refuse_unknown
 
 PER_ROUND = 10
 """How many train in a round if nothing is said."""
 
+ALIKE = Mean()
+"""Every reply counts the same."""
 
-def central(selector: type[Selector], **defaults: Any) -> Callable[..., Central]:
+
+def central(selector: type[Selector], aggregator: Aggregator = ALIKE, **defaults: Any) -> Callable[..., Central]:
     """The method that a selector makes: its fields, some with defaults of their own, and a backbone.
 
     >>> from coterie.selectors import PowerOfChoice
@@ -53,7 +56,7 @@ def central(selector: type[Selector], **defaults: Any) -> Callable[..., Central]
         bound = signature.bind(*args, **settings)
         bound.apply_defaults()
         trained = bound.arguments.pop("backbone")
-        return Central(trained, Mean(), selector(**bound.arguments))
+        return Central(trained, aggregator, selector(**bound.arguments))
 
     method.__name__ = method.__qualname__ = kebab(selector.__module__).replace("-", "_")
     method.__doc__ = selector.__doc__
@@ -78,6 +81,42 @@ def fedavg_ft(per_round: int = PER_ROUND, *, head_only: bool = False, backbone: 
     return Central(FineTune(backbone, tune, head_only), BySize(), Uniform(per_round))
 
 
+def fedcor_probe(
+    per_round: int = PER_ROUND,
+    *,
+    warmup: int = 15,
+    beta: float = 0.99,
+    directions: int = 60,
+    step: float = 0.05,
+    epsilon: float = float("inf"),
+    clip: float = 10.0,
+    dims: int = 15,
+    noise: float = 0.01,
+    iterations: int = 1000,
+    backbone: Backbone = SGD(),
+) -> Central:
+    """FedCor that asks once: after the warm-up clients tell how their loss changes around one model (ours).
+
+    One broadcast instead of one a round. The answers tell the server roughly who holds which labels; `epsilon` bounds that.
+    """
+    selector = FedCor(
+        per_round,
+        warmup=warmup,
+        refit_every=None,
+        beta=beta,
+        dims=dims,
+        noise=noise,
+        iterations=iterations,
+        normalize=0.3,
+        observe="probe",
+        directions=directions,
+        step=step,
+        epsilon=epsilon,
+        clip=clip,
+    )
+    return Central(backbone, Mean(), selector)
+
+
 def local(*, backbone: Backbone = SGD()) -> Peers:
     """Every client learns alone, from its own data: what any cooperation has to beat."""
     return Peers(backbone, Mean(), Alone())
@@ -86,6 +125,9 @@ def local(*, backbone: Backbone = SGD()) -> Peers:
 def gossip(*, peers: int = 10, backbone: Backbone = SGD()) -> Peers:
     """No server: clients average their models, by samples, with a few others drawn at random (Ormándi et al., 2013)."""
     return Peers(backbone, BySize(), Gossip(peers))
+
+
+fedcvr_bolt, clusters_only = central(FedCVRBolt, BySize()), central(ClustersOnly, BySize())
 
 
 @dataclass(frozen=True)

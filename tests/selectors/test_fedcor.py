@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -32,8 +33,9 @@ def memory(record):
 
 def test_it_keeps_the_contract():
     check_selector(FedCor(per_round=3, warmup=2, dims=3, refit_every=2, iterations=20), rounds=9)
-    check_selector(FedCor(per_round=3, warmup=2, dims=3, refit_every=None, normalize=0.3, observe="probe", iterations=20), rounds=5)
-    check_selector(FedCor(per_round=3, warmup=2, refit_every=None, observe="probe", epsilon=1.0, iterations=20), rounds=5)
+    probe = FedCor(per_round=3, warmup=2, refit_every=None, observe="probe", normalize=0.3, iterations=20)
+    check_selector(probe, rounds=5)
+    check_selector(replace(probe, epsilon=1.0), rounds=5)
 
 
 def test_warm_up_samples_are_the_changes_of_everybodys_loss():

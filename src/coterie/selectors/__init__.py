@@ -2,6 +2,8 @@
 
 from coterie.selectors.active_fl import ActiveFL
 from coterie.selectors.clusters_only import ClustersOnly
+from coterie.selectors.divfl import DivFL
+from coterie.selectors.fedcbs import FedCBS
 from coterie.selectors.fedcor import FedCor
 from coterie.selectors.fedcvr_bolt import FedCVRBolt
 from coterie.selectors.oort import Oort
@@ -9,4 +11,15 @@ from coterie.selectors.power_of_choice import PowerOfChoice
 from coterie.selectors.round_robin import RoundRobin
 from coterie.selectors.uniform import Uniform
 
-__all__ = ["ActiveFL", "ClustersOnly", "FedCVRBolt", "FedCor", "Oort", "PowerOfChoice", "RoundRobin", "Uniform"]
+__all__ = [
+    "ActiveFL",
+    "ClustersOnly",
+    "DivFL",
+    "FedCBS",
+    "FedCVRBolt",
+    "FedCor",
+    "Oort",
+    "PowerOfChoice",
+    "RoundRobin",
+    "Uniform",
+]

@@ -1,4 +1,4 @@
-"""A group whose losses fall together with everybody's: FedCor (Tang and others, CVPR 2022)."""
+"""A group whose losses fall together with everybody's: FedCor (Tang et al., CVPR 2022)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Watched:
 
 @dataclass(frozen=True)
 class FedCor(Selector):
-    """Trains the group from which the federation's loss is expected to fall most (Tang and others, 2022).
+    """Trains the group from which the federation's loss is expected to fall most (Tang et al., 2022).
 
     1. Warm-up: groups are random, and every client's loss is watched. Each round's changes are one sample.
     2. The samples are fitted by a Gaussian process, N(0, XᵀX + ν²I), with one embedding a client (Eq. 8, 14–17).
