@@ -150,8 +150,8 @@ class ByCoalition(Recipe):
 
     def _trainers(self, view: View, coalitions: Coalitions, state: State) -> Ids:
         large = coalitions.sizes >= self.min_members
-        labels = coalitions.labels[view.present]
-        present = view.present[(labels >= 0) & large[labels]]
+        inside = view.present[coalitions.labels[view.present] >= 0]
+        present = inside[large[coalitions.labels[inside]]]
         if self.selector is None:
             return present
         return np.sort(self.selector.choose(replace(view, purpose="choose", present=present), state["selector"]))

@@ -101,8 +101,8 @@ def _play(recipe: Recipe, fed: Federation, rounds: int, state: Any = None) -> li
 def _check_resume(recipe: Recipe, make: Callable[[], Federation], rounds: int, whole: list[Any]) -> None:
     fed = make()
     record = next(play(recipe, fed, 1))
+    check_state(fed.state())
     state = deepcopy(fed.state())
-    check_state(state)
     later = make()
     later.restore(state)
     demand(later.round == 1, f"restored after round 1, it stands at {later.round}")

@@ -151,7 +151,7 @@ class Toy(Federation):
 
 def _locked(array: NDArray[Any]) -> Any:
     locked = np.array(array)
-    locked.flags.writeable = False
+    locked.flags.writeable = locked.size == 0  # NumPy does not permute a locked array of nothing
     return locked
 
 
