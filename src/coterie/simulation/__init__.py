@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
+
 from coterie.data import Dataset, Partition, Scheme, load, split_clients
 from coterie.data.splits import Judged
 from coterie.federation import Steps
@@ -12,7 +14,7 @@ from coterie.simulation.clients import Clients
 from coterie.simulation.engine import Simulation
 from coterie.simulation.general import Loss
 from coterie.simulation.models import Model, path_for
-from coterie.simulation.work import Alone
+from coterie.simulation.pool import hire
 from coterie.simulation.world import World
 
 __all__ = ["Simulation", "World", "simulate"]
@@ -59,20 +61,19 @@ def simulate(
         remember: Whether clients hold on to the last model they trained, so that `ask.models` can be answered.
         data_dir: Where data files lie.
     """
+    _check(seed, world, client_test_size=client_test_size, evaluate_every=evaluate_every)
     data = load(dataset, data_dir, clients=clients, seed=seed) if isinstance(dataset, str) else dataset
     parted = _parted(partition, data, clients, seed)
     splits = split_clients(
         data, parted, holdout=holdout, test=test, test_size=client_test_size, test_fraction=test_fraction, seed=seed
     )
-    if evaluate_every < 1:
-        raise ValueError(f"evaluate_every: must be a whole number from 1, not {evaluate_every!r}")
     homes = Clients.of(data, splits, seed)
     path = path_for(
         model, data.shape, data.classes, targets=1 if data.y.ndim == 1 else data.y.shape[1], loss=loss, device=device
     )
     return Simulation(
         homes,
-        Alone(path, homes),
+        hire(path, homes, workers, device),
         path.layout,
         path.initial(dice.initial(seed)),
         world=world,
@@ -81,6 +82,16 @@ def simulate(
         remember=remember,
         usual_loss=loss is None,
     )
+
+
+def _check(seed: int, world: World, **counts: int) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise ValueError(f"seed: must be a whole number, not {seed!r}")
+    if not isinstance(world, World):
+        raise ValueError(f"world: must be a World, not {world!r}")
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise ValueError(f"{name}: must be a whole number from 1, not {value!r}")
 
 
 def _parted(partition: Scheme | Partition | str | os.PathLike[str], dataset: Dataset, clients: int, seed: int) -> Partition:

@@ -56,7 +56,7 @@ class Simulation(Federation):
             clients.keys, {"size": clients.count("train"), "speed": devices.speed, "bandwidth": devices.bandwidth}
         )
         self.homes = Homes(remember)
-        self.models: NDArray[np.float32] = _frozen(model[np.newaxis])
+        self.models: NDArray[np.float32] = _frozen(np.array(model)[np.newaxis])
         self.follows: NDArray[np.intp] = _frozen(np.zeros(len(clients), np.intp))
         self.round = 0
         self.clock = 0.0
@@ -100,7 +100,7 @@ class Simulation(Federation):
         if plan is None:
             raise RuntimeError("adopt: nothing was trained this round; call train(plan) first")
         self.models = _frozen(merge.apply(replies.models, self.models[plan.keeps]))
-        self.follows = _frozen(np.zeros(len(self.clients), np.intp) if plan.follows is None else plan.follows)
+        self.follows = _frozen(np.zeros(len(self.clients), np.intp) if plan.follows is None else np.array(plan.follows))
         self.round, self._view, self._plan = view.round, None, None
 
     def scores(self) -> Scores | None:
@@ -140,7 +140,7 @@ class Simulation(Federation):
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        models, follows = np.asarray(state["models"], np.float32), np.asarray(state["follows"], np.intp)
+        models, follows = np.array(state["models"], np.float32), np.array(state["follows"], np.intp)
         if models.ndim != 2 or models.shape[1] != self.layout.size or len(follows) != len(self.clients):
             raise ValueError(
                 f"state: {len(follows)} clients and models {models.shape} do not fit a federation of {len(self.clients)}"
@@ -196,7 +196,7 @@ class Simulation(Federation):
             Reply(client, fit.trained.share, fit.count, round, fit.trained.facts, float(arrives))
             for (client, fit), arrives in zip(fitted.items(), seconds, strict=True)
         ]
-        return self.reality.sends(replies, list(self.models[start]), round)
+        return self.reality.sends(replies, {client: self.models[row] for client, row in zip(fitted, start, strict=True)}, round)
 
     def _put_away(self, plan: Plan, fitted: Mapping[int, Fitted]) -> None:
         """Leaves at each client what its training left there."""
@@ -216,6 +216,5 @@ class Simulation(Federation):
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    frozen = np.array(array) if array.flags.writeable and array.base is not None else array
-    frozen.flags.writeable = False
-    return frozen
+    array.flags.writeable = False
+    return array

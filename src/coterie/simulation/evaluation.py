@@ -21,6 +21,13 @@ CHUNK = 2500
 """Test samples that one task judges. Fixed, so that sums come out the same whoever does them."""
 
 
+BLOCK = 64
+"""Models whose verdicts are held at once."""
+
+Both = Float[np.ndarray, "clients 2"]
+"""Loss and accuracy."""
+
+
 @dataclass(frozen=True, eq=False)
 class Verdict:
     """Sample by sample: the loss, and whether the label was found (NaN for regression)."""
@@ -92,56 +99,53 @@ def evaluate(
 ) -> Scores:
     """Judges the models that somebody follows.
 
-    `others` holds, by the word that is added to 'accuracy', models that some clients have beside the one they
-    follow; a client that has none counts with the one that it follows.
+    Accuracy and loss are the mean over clients of what the model that each follows has on the whole global test set;
+    those per client are on its own test samples, NaN where it has none. `others` holds, by the word that is added to
+    'accuracy', models that some clients have beside the one they follow; a client that has none counts with that one.
     """
-    rows, follower = np.unique(follows, return_inverse=True)
-    verdicts = _on_all(crew, models[rows], len(clients.x_test), usual)
-    followers = np.bincount(follower, minlength=len(rows)) / len(follows)
     word, column = ("accuracy", 1) if clients.classes else ("loss", 0)
-    own = _own(crew, clients, models, follows, verdicts, follower, usual)[:, column]
-    scores = {word: own}
+    overall, own = _followed(crew, clients, models, follows, usual)
+    scores = {word: own[:, column]}
     for extra, held in others.items():
-        tasks = [JudgeAt(model, client, usual) for client, model in sorted(held.items())]
-        scores[f"{word}_{extra}"] = _with(own, sorted(held), [told[column] for told in crew.run(tasks)])
+        told = crew.run([JudgeAt(model, client, usual) for client, model in sorted(held.items())])
+        scores[f"{word}_{extra}"] = own[:, column].copy()
+        scores[f"{word}_{extra}"][sorted(held)] = [both[column] for both in told]
     if tuned is not None:
-        tasks = [JudgeAt(models[row], client, usual, round, tuned) for client, row in enumerate(follows.tolist())]
-        scores[f"{word}_tuned"] = np.array([told[column] for told in crew.run(tasks)])
-    return Scores(
-        accuracy=float(followers @ [told.right.mean() for told in verdicts]),
-        loss=float(followers @ [told.loss.mean() for told in verdicts]),
-        clients=scores,
-    )
+        told = crew.run([JudgeAt(models[row], client, usual, round, tuned) for client, row in enumerate(follows.tolist())])
+        scores[f"{word}_tuned"] = np.array([both[column] for both in told])
+    return Scores(accuracy=float(overall[:, 1].mean()), loss=float(overall[:, 0].mean()), clients=scores)
 
 
-def _on_all(crew: Crew, models: NDArray[np.float32], tests: int, usual: bool) -> list[Verdict]:
+def _followed(
+    crew: Crew, clients: Clients, models: NDArray[np.float32], follows: NDArray[np.intp], usual: bool
+) -> tuple[Both, Both]:
+    """Loss and accuracy, for each client, of the model it follows: on the whole test set, and on its own samples."""
+    overall, own = np.empty((len(clients), 2)), np.full((len(clients), 2), np.nan)
+    rows = np.unique(follows)
+    for start in range(0, len(rows), BLOCK):
+        some = rows[start : start + BLOCK]
+        for row, told in zip(some, _on_all(crew, [models[row] for row in some], len(clients.x_test), usual), strict=True):
+            followers = np.flatnonzero(follows == row)
+            overall[followers] = told.loss.mean(), told.right.mean()
+            if clients.drawn is not None:
+                own[followers] = _means(told, [clients.drawn[k] for k in followers.tolist()])
+    if clients.drawn is None:
+        own = np.array(crew.run([JudgeAt(models[row], client, usual) for client, row in enumerate(follows.tolist())]))
+    return overall, own
+
+
+def _means(told: Verdict, tests: list[NDArray[np.int64]]) -> Both:
+    """Mean loss and accuracy over each client's samples; NaN where there are none."""
+    sizes = np.array([len(rows) for rows in tests])
+    client, sample = np.repeat(np.arange(len(tests)), sizes), np.concatenate(tests)
+    sums = [np.bincount(client, weights=values[sample], minlength=len(tests)) for values in (told.loss, told.right)]
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.stack(sums, axis=1) / sizes[:, np.newaxis])
+
+
+def _on_all(crew: Crew, models: list[Flat], tests: int, usual: bool) -> list[Verdict]:
     """Each model's verdict on the whole global test set."""
     starts = range(0, tests, CHUNK)
     pieces = crew.run([Judge(model, start, usual) for model in models for start in starts])
     parts = [pieces[at : at + len(starts)] for at in range(0, len(pieces), len(starts))]
     return [Verdict(np.concatenate([p.loss for p in part]), np.concatenate([p.right for p in part])) for part in parts]
-
-
-def _own(
-    crew: Crew,
-    clients: Clients,
-    models: NDArray[np.float32],
-    follows: NDArray[np.intp],
-    verdicts: list[Verdict],
-    follower: NDArray[np.intp],
-    usual: bool,
-) -> Float[np.ndarray, "clients 2"]:
-    """Loss and accuracy on each client's own test samples; out of the global verdicts where they are drawn from there."""
-    if clients.drawn is None:
-        return np.array(crew.run([JudgeAt(models[row], client, usual) for client, row in enumerate(follows.tolist())]))
-    values = np.full((len(clients), 2), np.nan)
-    for client, row in enumerate(follower.tolist()):
-        if len(tests := clients.drawn[client]):
-            values[client] = verdicts[row].loss[tests].mean(), verdicts[row].right[tests].mean()
-    return values
-
-
-def _with(values: NDArray[np.float64], clients: list[int], others: list[float]) -> Float[np.ndarray, " clients"]:
-    changed = values.copy()
-    changed[clients] = others
-    return changed

@@ -52,7 +52,7 @@ def markov_chances(availability: float, stay: float) -> tuple[float, float]:
         return 1.0, 1.0
     leave = 1 / stay
     come = leave * availability / (1 - availability)
-    if come > 1 - leave:
+    if come > 1 - leave + 1e-9:
         least = 1 / (1 - availability)
         raise ValueError(
             f"stay: with availability {availability} a client must stay at least {least:.3g} rounds in the mean, not {stay}"

@@ -5,6 +5,7 @@ Every process is a pure function of seed and round: a resumed run meets the same
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -154,15 +155,15 @@ class Reality:
         """How long a question takes: the slowest of those who answer. To evaluate takes a third of the time to train."""
         return float(self.devices.seconds(clients, seen / 3, crossed).max(initial=0.0))
 
-    def sends(self, replies: list[Reply], starts: list[np.ndarray], round: int) -> list[Reply]:
-        """What leaves the clients in place of these replies."""
+    def sends(self, replies: list[Reply], starts: Mapping[int, np.ndarray], round: int) -> list[Reply]:
+        """What leaves the clients in place of these replies; `starts` are the models that they started from."""
         acting = [behavior.acts(self.seed, round, len(self.keys)) for behavior in self.behaviors]
         if not any(acts.any() for acts in acting):
             return replies
         return [
             one
-            for reply, start in zip(replies, starts, strict=True)
-            for one in behaviors.sent(self.behaviors, reply, self.keys[reply.client], start, self.seed, acting)
+            for reply in replies
+            for one in behaviors.sent(self.behaviors, reply, self.keys[reply.client], starts[reply.client], self.seed, acting)
         ]
 
     def _there(self, round: int) -> presence.Flags:

@@ -1,0 +1,165 @@
+import numpy as np
+import pytest
+
+from coterie.aggregators import Mean
+from coterie.backbones import SGD
+from coterie.federation import Steps
+from coterie.neighbors import Alone
+from coterie.plan import Plan
+from coterie.probe import Probe
+from coterie.recipe import Peers
+from coterie.simulation import World, dice, questions
+from tests.simulation.small import line, played, small
+
+ONCE = SGD(Steps(epochs=1, batch_size=8, lr=0.1))
+
+
+@pytest.fixture
+def personal():
+    """Six clients, each with a model of its own."""
+    with small() as federation:
+        played(Peers(ONCE, Mean(), Alone()), federation, 1)
+        yield federation
+
+
+def path_of(federation):
+    return federation.crew.path
+
+
+def test_losses_are_mean_losses_on_the_hold_out_split(personal):
+    view = personal.view(2)
+    clients, about = np.array([3, 0, 5, 0]), np.array([1, 0, 1, 2])
+    answers = view.ask.losses(clients, about)
+    for client, row, answer in zip(clients, about, answers, strict=True):
+        x, y = personal.clients.samples(int(client), "holdout")
+        assert answer == pytest.approx(path_of(personal).losses(view.models[row], x, y).mean(), rel=1e-6)
+    train = view.ask.losses(2, 2, split="train")
+    x, y = personal.clients.samples(2, "train")
+    assert train[0] == pytest.approx(path_of(personal).losses(view.models[2], x, y).mean(), rel=1e-6)
+
+
+def test_a_client_without_hold_out_answers_on_its_training_samples():
+    view = (federation := small((1, 30))).view(1)
+    assert federation.clients.count("holdout").tolist() == [0, 6]
+    np.testing.assert_array_equal(view.ask.losses([0]), view.ask.losses([0], split="train"))
+
+
+def test_an_answer_does_not_depend_on_how_questions_are_put_together(personal, monkeypatch):
+    ask = personal.view(2).ask
+    clients, about = np.divmod(np.arange(36), 6)
+    together = ask.losses(clients, about), ask.gradients(clients, about)
+    monkeypatch.setattr(questions, "TOGETHER", 1)
+    shuffled = np.random.default_rng(0).permutation(36)
+    apart = ask.losses(clients[shuffled], about[shuffled]), ask.gradients(clients[shuffled], about[shuffled])
+    for one, other in zip(together, apart, strict=True):
+        np.testing.assert_array_equal(one[shuffled], other)
+
+
+def test_gradients_are_those_of_the_mean_training_loss(personal):
+    view = personal.view(2)
+    whole = view.ask.gradients([1, 4], [4, 1])
+    for client, row, answer in [(1, 4, whole[0]), (4, 1, whole[1])]:
+        x, y = personal.clients.samples(client, "train")
+        np.testing.assert_allclose(answer, path_of(personal).gradient(view.models[row], x, y), rtol=1e-6)
+    part = view.ask.gradients([1, 4], [4, 1], part=personal.layout.head)
+    np.testing.assert_array_equal(part, whole[:, personal.layout.head])
+
+
+def test_a_mini_batch_is_the_same_for_all_models_of_a_round_and_another_the_next(personal):
+    view = personal.view(2)
+    x, y = personal.clients.samples(2, "holdout")
+    few = dice.batch(1, 2, "2", len(x), 3)
+    answers = view.ask.losses([2, 2], [0, 1], batch=3)
+    expected = [path_of(personal).losses(view.models[row], x[few], y[few]).mean() for row in (0, 1)]
+    np.testing.assert_allclose(answers, expected, rtol=1e-6)
+    assert personal.view(3).ask.losses(2, 0, batch=3)[0] != answers[0]
+    np.testing.assert_array_equal(view.ask.losses(2, batch=1000), view.ask.losses(2))
+
+
+def test_models_among_replies_can_be_asked_about(personal):
+    view = personal.view(2)
+    replies = personal.train(Plan.star([1, 3], ONCE))
+    answers = view.ask.losses([0, 0], [0, 1], among=replies)
+    x, y = personal.clients.samples(0, "holdout")
+    np.testing.assert_allclose(answers, [path_of(personal).losses(model, x, y).mean() for model in replies.models], rtol=1e-6)
+
+
+def test_a_probe_tells_how_the_loss_changes_along_its_directions(personal):
+    view, probe = personal.view(2), Probe(seed=4, directions=5, step=0.3)
+    answers = view.ask.probe([2, 5], probe, about=1)
+    head = personal.layout.head
+    for answer, client in zip(answers, (2, 5), strict=True):
+        x, y = personal.clients.samples(client, "holdout")
+        still = path_of(personal).losses(view.models[1], x, y).mean()
+        for change, move in zip(answer, probe.moves(head.stop - head.start), strict=True):
+            moved = view.models[1].copy()
+            moved[head] += move
+            assert change == pytest.approx(path_of(personal).losses(moved, x, y).mean() - still, abs=1e-6)
+
+
+def test_a_private_probe_repeats_its_noise_when_it_is_asked_again():
+    view = small().view(1)
+    private = Probe(seed=4, directions=5, epsilon=1.0)
+    one, other = view.ask.probe([2], private), view.ask.probe([2], private)
+    np.testing.assert_array_equal(one, other)
+    assert np.abs(one - view.ask.probe([2], Probe(seed=4, directions=5))).max() > 0.1
+
+
+def test_who_is_away_answers_nan():
+    federation = small(world=World(availability=0.5, presence="random"))
+    view = federation.view(1)
+    away = np.setdiff1d(view.roster.ids, view.present)
+    assert 0 < len(away) < 6
+    assert np.flatnonzero(np.isnan(view.ask.losses(view.roster.ids))).tolist() == away.tolist()
+    assert np.flatnonzero(np.isnan(view.ask.gradients(view.roster.ids)).all(axis=1)).tolist() == away.tolist()
+    assert np.isnan(view.ask.models(view.roster.ids)).all()
+    with pytest.raises(ValueError, match=f"client {away[0]} cannot be reached"):
+        view.ask.label_counts(view.roster.ids)
+    told = federation.happened()
+    assert (told.questions, told.unanswered_questions) == (18, 2 * len(away) + 6)
+
+
+def test_clients_hold_the_last_model_they_trained_or_their_own(personal):
+    np.testing.assert_array_equal(personal.view(2).ask.models([4, 1]), personal.models[[4, 1]])
+    star = small()
+    star.view(1)
+    replies = star.train(Plan.star([1, 3], ONCE))
+    held = star.view(2).ask.models([3, 0, 1])
+    np.testing.assert_array_equal(held[[2, 0]], replies.models)
+    assert np.isnan(held[1]).all()
+    forgetful = small(remember=False)
+    forgetful.view(1)
+    forgetful.train(Plan.star([1, 3], ONCE))
+    assert np.isnan(forgetful.view(2).ask.models([1])).all()
+
+
+def test_label_counts_are_those_of_the_training_samples():
+    federation = small()
+    counts = federation.view(1).ask.label_counts([3, 0])
+    for row, client in zip(counts, (3, 0), strict=True):
+        np.testing.assert_array_equal(row, np.bincount(federation.clients.samples(client, "train")[1], minlength=3))
+    with pytest.raises(ValueError, match="no labels"):
+        small((40, 40), line(), model="linear").view(1).ask.label_counts([0])
+
+
+def test_questions_to_nobody_have_no_answers():
+    ask = small().view(1).ask
+    assert ask.losses([]).shape == (0,)
+    assert ask.gradients([], part=slice(0, 4)).shape == (0, 4)
+    assert ask.models([]).shape == (0, 43)
+    assert ask.probe([], Probe(seed=1, directions=3)).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        (lambda ask: ask.losses([6]), "a client that there is not: 6; there are 6"),
+        (lambda ask: ask.losses([-1]), "a client that there is not: -1"),
+        (lambda ask: ask.losses([0], 1), "a model that there is not: 1; there are 1"),
+        (lambda ask: ask.losses([0], batch=0), "batch must be"),
+        (lambda ask: ask.losses([0], split="validation"), "split must be"),
+    ],
+)
+def test_questions_that_make_no_sense_are_refused(question, says):
+    with pytest.raises(ValueError, match=says):
+        question(small().view(1).ask)
