@@ -69,7 +69,7 @@ class DensePath(Path):
         return np.concatenate([self._loss(desk, y[part], 0.0) for desk, part in self._passes(model, x)])
 
     def outputs(self, model: Flat, x: Float32[np.ndarray, "samples ..."]) -> Float32[np.ndarray, "samples outputs"]:
-        return np.concatenate([desk.outputs.T for desk, _ in self._passes(model, x)])
+        return np.concatenate([desk.outputs.T.copy() for desk, _ in self._passes(model, x)])
 
     def gradient(self, model: Flat, x: Float32[np.ndarray, "samples ..."], y: NDArray[np.generic]) -> Flat:
         total, rows = np.zeros(self.chain.size, np.float32), x.reshape(len(x), -1)
