@@ -108,6 +108,16 @@ def test_tasks_cannot_write_into_what_they_share(workers):
         workers.run([Scribbles(np.zeros(4))])
 
 
+def test_a_process_forked_later_leaves_the_workers_alone(workers):
+    before = set(workers.run([WhoAmI()] * 8))
+    child = os.fork()
+    if child == 0:
+        workers.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert set(workers.run([WhoAmI()] * 8)) == before
+
+
 def test_dead_worker_is_told_of_and_replaced(workers):
     with pytest.raises(RuntimeError, match=r"a worker ended .* -9"):
         workers.run([Dies(), Double(np.ones(1))])

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from coterie.simulation.chain import chain_of
 from coterie.simulation.dense import DensePath
-from coterie.simulation.flat import Build
+from coterie.simulation.flat import Build, seeded
 from coterie.simulation.general import GeneralPath, Loss, cross_entropy, squared_error
 from coterie.simulation.path import Path
 
@@ -37,7 +37,7 @@ def path_for(
     `shape` is that of one sample. With no classes it is regression on `targets` numbers. Both paths agree.
     """
     build = builder(model, shape, classes or targets)
-    chain = chain_of(build(), tuple(shape)) if loss is None and device == "cpu" else None
+    chain = chain_of(seeded(build, 0), tuple(shape)) if loss is None and device == "cpu" else None
     if chain is not None and chain.widths[-1] == (classes or targets):
         return DensePath(build, chain, classes > 0)
     return GeneralPath(build, loss or (cross_entropy if classes else squared_error), device)

@@ -97,6 +97,7 @@ class Office:
 
     def __init__(self, path: Path, clients: Clients, workers: int) -> None:
         context = multiprocessing.get_context("fork")
+        self.owner = os.getpid()
         drawn, self.tickets = os.pipe()
         ended, self.lifeline = os.pipe()
         self.inbox, self.outboxes = Shelf(), [Shelf() for _ in range(workers)]
@@ -131,7 +132,12 @@ class Office:
         return results
 
     def close(self) -> None:
-        """Ends the workers at once; they hold nothing that is worth a farewell."""
+        """Ends the workers at once; they hold nothing that is worth a farewell.
+
+        A process that was forked later holds a copy of this, which it may drop but not close.
+        """
+        if os.getpid() != self.owner:
+            return
         for process in self.processes:
             process.kill()
         for process in self.processes:
