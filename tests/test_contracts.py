@@ -6,12 +6,13 @@ from typing import get_args
 
 import pytest
 
-from coterie import testing
+from coterie import data, simulate, testing
 from coterie.catalog import METHODS
 from coterie.coalitions import ByColumn, Fixed
 from coterie.recipe import Recipe
 from coterie.rooms import ROOMS, rules
 from coterie.settings import parameters_of
+from coterie.simulation import World
 from coterie.testing.contract import check_recipe
 
 CHECKS = {
@@ -52,6 +53,15 @@ def test_every_method_plays_as_it_comes_from_the_catalog(name):
     recipe = METHODS[name].build()
     assert isinstance(recipe, Recipe)
     check_recipe(recipe, lambda view, plan: None, rounds=2, seed=3)
+
+
+@pytest.mark.parametrize("world", [World(), World(availability=0.7, fail_during=0.2, broken_rate=0.2)], ids=["calm", "rough"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_simulation_is_a_federation(world, workers):
+    shards = data.shards(2)
+    testing.check_federation(
+        lambda: simulate("digits", partition=shards, clients=8, seed=1, model="linear", world=world, workers=workers)
+    )
 
 
 def test_every_room_has_a_check():

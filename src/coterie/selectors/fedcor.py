@@ -84,6 +84,7 @@ class FedCor(Selector):
     refit_iterations: int = 100
     """Steps of Adam after every trial."""
     learning_rate: float = 0.01
+    """Adam's."""
     normalize: float | None = None
     """The root mean square to which each sample is scaled; None takes changes as they are."""
     observe: Literal["losses", "probe"] = "losses"
