@@ -115,6 +115,13 @@ def test_a_known_game_without_a_nash_stable_structure():
     assert stable_structures(runaway, "individual") == [(0, 1)]
 
 
+def test_structures_that_cannot_come_about_are_not_listed():
+    crowd = Summed(np.ones((3, 1)), lambda own, sums: sums[..., 0])
+    assert stable_structures(crowd, "nash") == [(0, 0, 0)]
+    assert stable_structures(crowd, "nash", Admission(max_size=2)) == [(0, 0, 1), (0, 1, 0), (0, 1, 1)]
+    assert stable_structures(crowd, "nash", Admission(barred=np.array([True, False, False]))) == [(0, 1, 1)]
+
+
 def test_structures_are_counted_by_bell():
     assert [sum(1 for _ in structures(n)) for n in range(8)] == [1, 1, 2, 5, 15, 52, 203, 877]
     assert len(set(structures(6))) == 203

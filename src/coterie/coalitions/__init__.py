@@ -5,5 +5,6 @@ from coterie.coalitions.error_hedonic import ErrorHedonic
 from coterie.coalitions.fixed import Fixed
 from coterie.coalitions.grand import Grand
 from coterie.coalitions.spectral import Spectral
+from coterie.coalitions.trust_hedonic import TrustHedonic
 
-__all__ = ["ByColumn", "ErrorHedonic", "Fixed", "Grand", "Spectral"]
+__all__ = ["ByColumn", "ErrorHedonic", "Fixed", "Grand", "Spectral", "TrustHedonic"]

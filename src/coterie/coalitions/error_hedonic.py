@@ -1,8 +1,8 @@
 """Who would learn with whom, if each wants a small error of its own: the model-sharing game of Donahue and Kleinberg.
 
-A threshold T = μ_e/σ² says it all for mean estimation under uniform sharing: the number of samples at which a player's own noise
-μ_e/n is as large as the variance σ² between players. With all sizes at most T the grand coalition is core stable; with all sizes at least T
-being alone is. In between, the small ones are together and the rest alone.
+A threshold T = μ_e/σ² says it all for mean estimation under uniform sharing: the number of samples at which a player's own
+noise μ_e/n is as large as the variance σ² between players. With all sizes at most T the grand coalition is core stable; with
+all sizes at least T being alone is. In between, the small ones are together and the rest alone.
 
 With the best fine weights (in practice with the best coarse ones too) the grand coalition is the only stable structure, so the
 game says something under uniform sharing only, whatever the coalition does with its models later.

@@ -104,8 +104,7 @@ def blocking_set(game: Game, labels: ArrayLike, admission: Admission = EVERYBODY
         raise ValueError(f"core: looked at up to {CORE_PLAYERS} players, not {game.players}")
     structure = canonical(labels, game.players)
     sets = _all_sets(game.players)
-    own = structure == np.arange(structure.max(initial=-1) + 1)[:, np.newaxis]
-    here = game.worths(own).max(axis=0, initial=-np.inf)
+    here = game.worths(_coalitions(structure)).max(axis=0, initial=-np.inf)
     there = game.worths(sets)
     blocks = (prefers(there, here) | ~sets).all(axis=1) & admission.allows(sets)
     if not blocks.any():
@@ -139,10 +138,16 @@ def structures(players: int) -> Iterator[tuple[int, ...]]:
 def stable_structures(
     game: Game, notion: Literal["nash", "individual"] = "nash", admission: Admission = EVERYBODY
 ) -> list[tuple[int, ...]]:
-    """Every stable structure, found by looking at all of them: for up to about nine players."""
+    """Every stable structure that the admission lets come about, by looking at all: for up to about nine players."""
     consent: Literal["free", "individual"] = "individual" if notion == "individual" else "free"
     rule = replace(admission, consent=consent)
-    return [labels for labels in structures(game.players) if single_deviation(game, labels, rule) is None]
+    possible = (labels for labels in structures(game.players) if admission.allows(_coalitions(labels)).all())
+    return [labels for labels in possible if single_deviation(game, labels, rule) is None]
+
+
+def _coalitions(labels: ArrayLike) -> Bool[np.ndarray, "coalitions players"]:
+    structure = np.asarray(labels, np.intp)
+    return np.equal(structure, np.arange(structure.max(initial=-1) + 1)[:, np.newaxis])
 
 
 def _all_sets(players: int) -> Bool[np.ndarray, "sets players"]:
