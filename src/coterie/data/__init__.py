@@ -14,6 +14,7 @@ from coterie.data.linear import Linear
 from coterie.data.natural import Natural
 from coterie.data.partition import Partition
 from coterie.data.pathological import Pathological
+from coterie.data.picture import picture, side_by_side
 from coterie.data.quantity import Quantity
 from coterie.data.scheme import Scheme, name_of
 from coterie.data.shards import Shards
@@ -24,6 +25,7 @@ from coterie.data.sources.synthetic import synthetic
 from coterie.data.sources.torch_dataset import from_torch
 from coterie.data.splits import Groups, Splits, split_clients
 from coterie.data.square import Square
+from coterie.data.targeting import Aim, aim
 from coterie.data.two_level import TwoLevel
 
 dirichlet = Dirichlet
@@ -50,6 +52,7 @@ SCHEMES: dict[str, type[Scheme]] = {name_of(scheme): scheme for scheme in _ALL}
 
 __all__ = [
     "SCHEMES",
+    "Aim",
     "Dataset",
     "Dirichlet",
     "DirichletTotal",
@@ -70,6 +73,7 @@ __all__ = [
     "Splits",
     "Square",
     "TwoLevel",
+    "aim",
     "dirichlet",
     "dirichlet_total",
     "dis_pfl",
@@ -87,9 +91,11 @@ __all__ = [
     "measure",
     "natural",
     "pathological",
+    "picture",
     "quantity",
     "regression",
     "shards",
+    "side_by_side",
     "split_clients",
     "square",
     "synthetic",

@@ -37,8 +37,8 @@ class Heterogeneity:
         return asdict(self)
 
 
-def measure(partition: Partition, dataset: Dataset) -> Heterogeneity:
-    """All measures of a partition; those of labels are NaN for a regression.
+def measure(partition: Partition, dataset: Dataset, pairs: bool = True) -> Heterogeneity:
+    """All measures of a partition; those of labels are NaN for a regression, and `js` without `pairs`.
 
     >>> import coterie.data as data
     >>> digits = data.load("digits")
@@ -55,7 +55,7 @@ def measure(partition: Partition, dataset: Dataset) -> Heterogeneity:
         empty_clients=int((sizes == 0).sum()),
         entropy=float(entropy(shares).mean()) if some else float("nan"),
         sparsity=float((shares == 0).sum(axis=1).mean()) if some else float("nan"),
-        js=mean_js_distance(shares) if some else float("nan"),
+        js=mean_js_distance(shares) if some and pairs else float("nan"),
         size=float(sizes.mean()),
         size_min=int(sizes.min()),
         size_max=int(sizes.max()),

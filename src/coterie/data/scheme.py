@@ -12,7 +12,7 @@ from jaxtyping import Int64
 from numpy.typing import NDArray
 
 from coterie import seeds
-from coterie.data.dataset import Dataset
+from coterie.data.dataset import Dataset, fingerprint
 from coterie.data.partition import Partition
 
 Holder = NDArray[np.intp]
@@ -82,11 +82,19 @@ def at_least(low: int, **values: int) -> None:
 
 
 def plain(value: Any) -> Any:
-    """A setting as something that JSON can hold."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
+    """A setting as something that JSON can hold; large arrays by their hash, functions by their name.
+
+    >>> plain((1, np.float64(0.5))), plain(len), plain(np.zeros((100, 50)))[:22]
+    ([1, 0.5], 'builtins.len', 'array (100, 50), sha25')
+    """
+    if isinstance(value, np.ndarray) and value.size > 1000:
+        return f"array {value.shape}, sha256 {fingerprint(value)}"
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
+    if hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
     return repr(value)
