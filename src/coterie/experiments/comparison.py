@@ -12,11 +12,10 @@ import pandas as pd
 
 from coterie.experiments import config, grid, run, summary
 from coterie.experiments.experiment import Entry, Experiment
+from coterie.experiments.methods import IN_PYTHON
+from coterie.experiments.reading import Overrides
 from coterie.experiments.store import Store, results
 from coterie.recipe import Recipe
-
-IN_PYTHON = "given in Python"
-"""What the file of an experiment says of a method that is an object, not a name."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +74,26 @@ def compare(
     if isinstance(methods, Mapping):
         experiment = _with(experiment, methods, recipes)
     folder = Path(out) if out else run.free_name(Path("runs"), run.name_of(experiment))
-    store = run.start(experiment, folder, where)
+    return _played(run.start(experiment, folder, where), experiment, jobs, on)
+
+
+def resume(
+    folder: str | Path, *, methods: Mapping[str, Recipe] | None = None, jobs: int | None = None, on: str = "loky"
+) -> Comparison:
+    """Goes on with an interrupted run, to the same bytes; `methods` brings back recipes that were given in Python."""
+    store, given = Store.open(folder), methods or {}
+    named = {label: method for label, method in store.methods.items() if label not in given}
+    changes: Overrides = {("methods",): ("methods", list(named) or ["uniform"])}
+    experiment = _with(config.load(store.experiment, changes), {**dict.fromkeys(store.methods, ""), **given}, given)
+    return _played(store, experiment, jobs, on)
+
+
+def _played(store: Store, experiment: Experiment, jobs: int | None, on: str) -> Comparison:
     for outcome in grid.play(store, experiment, jobs=jobs, on=on):
         if outcome.state == "failed":
             raise RuntimeError(f"{outcome.cell.method}, seed {outcome.cell.seed}: {outcome.reason}")
     run.finish(store)
-    return Comparison(folder)
+    return Comparison(store.folder)
 
 
 def _with(experiment: Experiment, methods: Mapping[str, Any], recipes: Mapping[str, Recipe]) -> Experiment:

@@ -44,8 +44,8 @@ class Experiment:
     """What is learned: a name that `coterie data` lists, or a file."""
     data_dir: str | None = None
     """A folder in which datasets are looked for first."""
-    engine: Literal["simulation", "flower"] = "simulation"
-    """What trains: the simulation in one process, or Flower."""
+    engine: Literal["simulation"] = "simulation"
+    """What trains: the simulation, on this machine."""
     model: str = "mlp"
     """The architecture: linear, mlp, mlp:128-64, mlp-200, cnn, cnn-cifar."""
     clients: int = 100

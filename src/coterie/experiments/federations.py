@@ -37,8 +37,8 @@ def build(experiment: Experiment, dataset: Dataset, partition: Partition, seed: 
 def prepare(experiment: Experiment, where: Where = lambda path: "") -> tuple[Dataset, dict[int, Partition]]:
     """Loads the data of the first seed and parts them for all; raises `BadInputError` with all that would not work.
 
-    The federation of the first seed is set up, and every method is begun on it, so that what a method needs and
-    this federation lacks is found here.
+    The federation of the first seed is set up, and every method writes its first plan on it, so that what a method
+    needs and this federation lacks is found here.
     """
     first = experiment.seeds[0]
     dataset = load(experiment, first, where)
@@ -91,7 +91,7 @@ def _refused(experiment: Experiment, label: str, federation: Simulation, where: 
         what = f"{label}: needs to know {', '.join(lacking)} of each client; this federation knows {known}"
         return Problem(where(("set", label)) or where(("methods",)), what)
     try:
-        recipe.begin(federation.roster)
+        recipe.plan(federation.view(1), recipe.begin(federation.roster))
     except (ValueError, KeyError) as error:
         return Problem(where(("set", label)) or where(("methods",)), f"{label}: {error.args[0]}")
     return None

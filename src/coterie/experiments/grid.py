@@ -60,6 +60,12 @@ def check_backend(on: str) -> None:
         raise BadInputError([Problem("--on", f"there is no backend '{on}'. Allowed: {allowed}")])
 
 
+def check_jobs(jobs: int | None) -> None:
+    """Refuses a number of jobs that is none."""
+    if jobs is not None and jobs < 1:
+        raise BadInputError([Problem("--jobs", f"must be a whole number from 1, not {jobs}")])
+
+
 @contextmanager
 def _backend(on: str, jobs: int) -> Iterator[None]:
     from joblib import parallel_config

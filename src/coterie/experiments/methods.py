@@ -14,9 +14,14 @@ from coterie.rooms import kebab
 from coterie.rules import Backbone, Selector
 from coterie.settings import Parameter, parameters_of, read, refuse_unknown
 
+IN_PYTHON = "given in Python"
+"""What the file of an experiment says of a method that is an object, not a name."""
+
 
 def parameters(name: str) -> Mapping[str, Parameter]:
     """What can be set of a method; ValueError if there is none of that name."""
+    if name == IN_PYTHON:
+        raise ValueError("this method was given in Python; go on with coterie.experiments.resume(RUN, methods={…})")
     if ":" in name:
         return parameters_of(catalog.central(selector(name)))
     if name not in catalog.METHODS:
@@ -34,6 +39,14 @@ def recipe(name: str, settings: Mapping[str, Any], per_round: int, backbone: Bac
     given = {key: known[key].read(value) for key, value in {**common, **settings}.items()}
     made: Central = catalog.central(selector(name))(**{"backbone": backbone, **given})
     return made
+
+
+def about(name: str) -> dict[str, str]:
+    """What a method does, and where it comes from."""
+    if name in catalog.METHODS:
+        found = catalog.METHODS[name]
+        return {"name": name, "summary": found.summary, "source": found.source}
+    return {"name": name, "summary": inspect.cleandoc(selector(name).__doc__ or "").partition("\n\n")[0], "source": ""}
 
 
 def label_of(name: str) -> str:

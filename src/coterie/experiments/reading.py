@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeVar
 
-from coterie.data import Scheme
-from coterie.experiments import methods, schemes
+from coterie.data import SCHEMES, Scheme
+from coterie.experiments import methods
 from coterie.experiments.experiment import DEFAULT_METHODS, Entry, Experiment
 from coterie.experiments.lines import line_of
 from coterie.experiments.problems import BadInputError, Problem, unknown
@@ -62,8 +62,23 @@ class Reader:
     flags: dict[Path, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
+    def scheme(self) -> Scheme:
+        """The partitioning scheme alone."""
+        made = self._partition(self._is_table("partition"))
+        if made is None:
+            raise BadInputError(self.problems)
+        return made
+
     def override(self, path: Path, flag: str, given: Any) -> None:
-        """Puts a value from outside in place of what the file says."""
+        """Puts a value from outside in place of what the file says.
+
+        With another scheme, the settings of the file's scheme go; with other methods, the settings of those that do
+        not take part.
+        """
+        if path == ("partition", "scheme") and self._other_scheme(given):
+            self.document["partition"] = {}
+        if path == ("methods",) and isinstance(self.document.get("set"), dict):
+            self.document["set"] = {label: one for label, one in self.document["set"].items() if label in given}
         table: Any = self.document
         for name in path[:-1]:
             table = table.setdefault(name, {})
@@ -105,6 +120,10 @@ class Reader:
             return self.flags[path]
         line = line_of(self.lines, path)
         return "" if line is None else f"line {line}"
+
+    def _other_scheme(self, given: Any) -> bool:
+        table = self.document.get("partition")
+        return isinstance(table, dict) and table.get("scheme") != given
 
     def _is_table(self, name: str) -> Doc:
         table = self.document.get(name, {})
@@ -149,7 +168,7 @@ class Reader:
             self.wrong((name,), f"{name}: must be {LIMITS[name][0]}, not {shown(value)}")
 
     def _partition(self, table: Doc) -> Scheme | None:
-        offered = schemes.offered()
+        offered = SCHEMES
         name = table.get("scheme", "iid")
         if not isinstance(name, str) or name not in offered:
             self.wrong(("partition", "scheme"), unknown("scheme", str(name), offered))

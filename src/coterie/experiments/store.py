@@ -106,6 +106,12 @@ class Store:
         return Outline(tuple(file["methods"]), tuple(file["seeds"]), *numbers, file["baseline"], file.get("target"))
 
     @property
+    def methods(self) -> dict[str, str]:
+        """The methods that take part, by label."""
+        file = tomllib.loads(self.experiment.read_text(encoding="utf-8"))
+        return {label: str(file["set"][label]["method"]) for label in file["methods"]}
+
+    @property
     def complete(self) -> bool:
         """Whether all cells ran to their end and the tables are merged."""
         return self.table("rounds").is_file()

@@ -15,7 +15,15 @@ from coterie.experiments.store import Outline
 
 Sizes = Mapping[int, Any]
 """For each seed how many samples each client holds."""
-PAIRED = ("final_accuracy", "last_fifth_accuracy", "client_accuracy", "worst_decile", "area_under_curve", "rounds_to_target")
+PAIRED = (
+    "loss",
+    "final_accuracy",
+    "last_fifth_accuracy",
+    "client_accuracy",
+    "worst_decile",
+    "area_under_curve",
+    "rounds_to_target",
+)
 """Figures in which methods are compared to the baseline."""
 
 PLAIN: dict[str, Metric] = {
@@ -34,7 +42,7 @@ TARGETS: dict[str, Callable[[Rounds, float], float]] = {
     "bytes_to_target": metrics.bytes_to,
     "seconds_to_target": metrics.seconds_to,
 }
-TOTALS = ("bytes_up", "bytes_down", "bytes_between", "evaluations", "epsilon", "simulated_seconds")
+TOTALS = ("bytes_up", "bytes_down", "bytes_between", "evaluations", "epsilon", "simulated_seconds", "lost", "rejected")
 """Columns whose sum over a run is reported, as the mean over seeds."""
 
 
@@ -42,7 +50,9 @@ def document(outline: Outline, rounds: pd.DataFrame, sizes: Sizes) -> dict[str, 
     """All figures of a run as JSON holds them; NaN is null."""
     figures = {label: _figures(outline, _of(rounds, label), sizes) for label in outline.labels}
     return {
-        "methods": {label: _shown(rounds[rounds["method"] == label], found) for label, found in figures.items()},
+        "methods": {
+            label: _shown(rounds[rounds["method"] == label], outline.clients, found) for label, found in figures.items()
+        },
         "baseline": outline.baseline,
         "paired": _paired(outline, figures),
         "seeds": list(outline.seeds),
@@ -72,11 +82,15 @@ def _figures(outline: Outline, by_seed: dict[int, Rounds], sizes: Sizes) -> dict
     return {name: metrics.over_seeds(values) for name, values in found.items()}
 
 
-def _shown(rounds: Rounds, figures: Mapping[str, Summary]) -> dict[str, Any]:
+def _shown(rounds: Rounds, clients: int, figures: Mapping[str, Summary]) -> dict[str, Any]:
     runs = max(rounds["seed"].nunique(), 1)
     totals = {name: float(rounds[name].sum()) / runs for name in TOTALS}
     seconds = float(rounds["seconds"].mean()) if len(rounds) else None
-    return {**{name: asdict(one) for name, one in figures.items()}, **totals, "seconds_per_round": seconds}
+    asked = {
+        "asked": float(rounds["chosen"].map(len).sum()) / runs,
+        "available_share": float(rounds["available"].mean()) / clients if len(rounds) else None,
+    }
+    return {**{name: asdict(one) for name, one in figures.items()}, **totals, **asked, "seconds_per_round": seconds}
 
 
 def _paired(outline: Outline, figures: Mapping[str, Mapping[str, Summary]]) -> dict[str, Any]:
