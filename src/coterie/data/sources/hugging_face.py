@@ -98,14 +98,14 @@ def _columns(table: Table, name: str) -> tuple[NDArray[Any], NDArray[np.int64], 
     if samples is None or labels is None:
         raise MalformedError(f"{name}: needs columns such as 'image' and 'label', and has {', '.join(table.column_names)}")
     try:
-        x, y = np.stack([_sample(one) for one in samples]), np.asarray(labels)
+        x, y = np.stack([sample(one) for one in samples]), np.asarray(labels)
     except (OSError, ValueError, TypeError) as error:
         raise MalformedError(f"{name}: the samples cannot be read ({error})") from None
     return x, y, None if owners is None else np.asarray(owners)
 
 
-def _sample(value: Any) -> NDArray[Any]:
-    """A picture as bytes, channels first; anything else as numbers."""
+def sample(value: Any) -> NDArray[Any]:
+    """One cell of a column: a picture as bytes, channels first; anything else as numbers."""
     if not isinstance(value, Mapping):
         return np.asarray(value, dtype=np.float32)
     from PIL import Image

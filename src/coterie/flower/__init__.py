@@ -1,0 +1,1 @@
+"""The same methods and partitions on Flower (extra `flower`)."""
