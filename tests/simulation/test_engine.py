@@ -13,6 +13,7 @@ from coterie.recipe import ByCoalition, Central, Peers
 from coterie.rules import Backbone, Trained
 from coterie.selectors import PowerOfChoice, Uniform
 from coterie.simulation import World, dice
+from coterie.testing import check_federation
 from tests.oracles import fedavg
 from tests.simulation.small import These, line, played, same, small
 
@@ -95,6 +96,11 @@ def test_what_a_backbone_keeps_stays_and_survives_a_restore():
     assert same(other.state(), federation.state())
     played(recipe, other, 3, first.state)
     assert (other.homes.kept[4]["times"] == 3).all()
+
+
+@pytest.mark.parametrize("world", [World(), World(availability=0.8, fail_during=0.2, recovery=2, broken_rate=0.2)])
+def test_it_keeps_the_contract_of_federations(world):
+    check_federation(lambda: small((12,) * 14, world=world), rounds=4)
 
 
 def test_a_clients_training_depends_on_nobody_else():

@@ -87,7 +87,7 @@ class Simulation(Federation):
         fitted = dict(zip(outing.training.tolist(), self._fit(plan, outing.training, view.round), strict=True))
         out = {client: fit for client, fit in fitted.items() if client not in outing.lost}
         replies = close(plan, self.models, view.round, self._sent(plan, out, view.round), outing.lost, outing.waits)
-        self._put_away(plan, fitted)
+        self._put_away(plan, fitted, replies)
         self._traffic.round = trained(plan, outing.reached, out, replies)
         replies = replace(replies, meter=self._traffic.meter(), duration=self._waited + replies.duration)
         self._plan, self._traffic.replies, self._waited = plan, replies, 0.0
@@ -99,7 +99,8 @@ class Simulation(Federation):
         view, plan = self._opened(), self._plan
         if plan is None:
             raise RuntimeError("adopt: nothing was trained this round; call train(plan) first")
-        self.models = _frozen(merge.apply(replies.models, self.models[plan.keeps]))
+        kept = self.models if np.array_equal(plan.keeps, np.arange(len(self.models))) else self.models[plan.keeps]
+        self.models = _frozen(merge.apply(replies.models, kept))
         self.follows = _frozen(np.zeros(len(self.clients), np.intp) if plan.follows is None else np.array(plan.follows))
         self.round, self._view, self._plan = view.round, None, None
 
@@ -198,13 +199,14 @@ class Simulation(Federation):
         ]
         return self.reality.sends(replies, {client: self.models[row] for client, row in zip(fitted, start, strict=True)}, round)
 
-    def _put_away(self, plan: Plan, fitted: Mapping[int, Fitted]) -> None:
+    def _put_away(self, plan: Plan, fitted: Mapping[int, Fitted], replies: Replies) -> None:
         """Leaves at each client what its training left there."""
         own = plan.route == "peers"
         for client, fit in fitted.items():
             self.homes.put(client, fit.trained, shared=not own)
-            if own:
-                self._trained[client] = fit.trained.share
+        if own:
+            accepted = {} if self.reality.behaviors else dict(zip(replies.clients.tolist(), replies.models, strict=True))
+            self._trained = {client: accepted.get(client, fit.trained.share) for client, fit in fitted.items()}
 
     def _held(self, client: int) -> Flat | None:
         return self.models[client] if self._personal else self.homes.last.get(client)
