@@ -20,7 +20,7 @@ from coterie.simulation.path import Path, batches, ended
 Loss = Callable[[Tensor, Tensor], Tensor]
 """Outputs and targets to one loss a sample."""
 
-CHUNK = 500
+CHUNK = 250
 """Samples that go through a module at once where nothing is trained."""
 
 with warnings.catch_warnings():  # said once a process; this path never writes into data

@@ -22,6 +22,7 @@ Model = str | nn.Module | Callable[[], nn.Module]
 
 NAMES = {
     "linear": "one linear layer: softmax regression, or linear regression",
+    "line": "the same without a bias, for data that bring a constant where one is wanted",
     "mlp": "hidden layers of 64 and 30 with ReLU; `mlp:128-64` has others, `mlp:dropout=0.5` drops out before each ReLU",
     "mlp-200": "hidden layers of 200 and 200 with ReLU",
     "cnn": "5×5 convolutions of 10 and 20, each pooled, then 50 and ReLU",
@@ -62,6 +63,8 @@ def builder(model: Model, shape: Sequence[int], outputs: int) -> Build:
             return lambda: mlp(prod(shape), (200, 200), outputs)
         case "linear":
             return lambda: mlp(prod(shape), (), outputs)
+        case "line":
+            return lambda: nn.Sequential(nn.Flatten(), nn.Linear(prod(shape), outputs, bias=False))
         case "cnn":
             image = _image(model, shape, 12)
             return lambda: cnn(image, outputs)
