@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +13,11 @@ from coterie.federation import Steps
 from coterie.simulation import dice
 from coterie.simulation.clients import Clients
 from coterie.simulation.engine import Simulation
-from coterie.simulation.general import Loss
-from coterie.simulation.models import Model, path_for
-from coterie.simulation.pool import hire
 from coterie.simulation.world import World
+
+if TYPE_CHECKING:
+    from coterie.simulation.general import Loss
+    from coterie.simulation.models import Model
 
 __all__ = ["Simulation", "World", "simulate"]
 
@@ -61,6 +63,9 @@ def simulate(
         remember: Whether clients hold on to the last model they trained, so that `ask.models` can be answered.
         data_dir: Where data files lie.
     """
+    from coterie.simulation.models import path_for  # these bring torch, which a world alone can do without
+    from coterie.simulation.pool import hire
+
     _check(seed, world, client_test_size=client_test_size, evaluate_every=evaluate_every)
     data = load(dataset, data_dir, clients=clients, seed=seed) if isinstance(dataset, str) else dataset
     parted = _parted(partition, data, clients, seed)
