@@ -30,7 +30,7 @@ class DensePath(Path):
 
     def __init__(self, build: Build, chain: Chain, classify: bool) -> None:
         self.build, self.chain, self.classify = build, chain, classify
-        self.layout = layout_of(build())
+        self.layout = layout_of(seeded(build, 0))
         self.weights, self.slope = Weights(chain), Weights(chain)
         self.desks: dict[tuple[Chain, int], Desk] = {}
 

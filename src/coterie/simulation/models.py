@@ -66,7 +66,7 @@ def builder(model: Model, shape: Sequence[int], outputs: int) -> Build:
         case "line":
             return lambda: nn.Sequential(nn.Flatten(), nn.Linear(prod(shape), outputs, bias=False))
         case "cnn":
-            image = _image(model, shape, 12)
+            image = _image(model, shape, 16)
             return lambda: cnn(image, outputs)
         case _:
             picture = _image(model, shape, 18)
