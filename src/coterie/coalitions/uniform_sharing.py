@@ -95,6 +95,8 @@ class _Sorted(Seating):
         """The best coalition of two or more that beats `over` and lets the player in."""
         size, groups = self.sizes[player], self.groups
         worth = self.game.worth(size, self.total[groups] + size, self.squares[groups] + size**2)
+        if not (worth > over).any():
+            return None, over
         better = np.flatnonzero(prefers(worth, over) & (groups != self.labels[player]))
         for row in better[np.argsort(-worth[better], kind="stable")].tolist():
             if self._open(player, int(groups[row])):
@@ -125,15 +127,13 @@ class _Sorted(Seating):
 
     def move(self, player: int, target: int) -> None:
         source = int(self.labels[player])
-        left = [other for other in self.members(source).tolist() if other != player]
-        joined = [] if target == ALONE else self.members(target).tolist()
-        for group in ([] if left else [player], joined if len(joined) == 1 else []):
-            for other in group:
-                self.lone.remove((float(self.sizes[other]), other))
+        left = self.members(source) if self.counts[source] == 2 else np.empty(0, np.intp)
+        joined = self.members(target) if target != ALONE and self.counts[target] == 1 else np.empty(0, np.intp)
+        for other in [*([player] if self.counts[source] == 1 else []), *joined.tolist()]:
+            del self.lone[bisect_left(self.lone, (float(self.sizes[other]), other))]
         super().move(player, target)
-        for group in (left if len(left) == 1 else [], [] if joined else [player]):
-            for other in group:
-                insort(self.lone, (float(self.sizes[other]), other))
+        for other in [*left[left != player].tolist(), *([player] if target == ALONE else [])]:
+            insort(self.lone, (float(self.sizes[other]), other))
         self.groups = np.flatnonzero(self.counts > 1)
 
     def carry(self, player: int, source: int, target: int) -> None:
