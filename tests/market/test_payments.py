@@ -3,11 +3,11 @@ import pytest
 from hypothesis import given
 
 from coterie.market import Bids, Task, clear
-from coterie.market.payments import critical_bids, critical_payments
+from coterie.market.payments import by_running_sums, critical_bids, critical_payments
 from coterie.market.ranking import Ranking
 from coterie.market.rewalk import by_walking
-from coterie.market.running_sums import by_running_sums, first_at_most
 from coterie.market.walk import walk
+from coterie.market.within_budget import first_at_most
 from tests.market.markets import bids_of, markets, scale_of, task_of
 
 

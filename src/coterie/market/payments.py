@@ -6,12 +6,16 @@ import numpy as np
 
 from coterie.market.bids import Bids
 from coterie.market.ranking import Money, Positions, first_place, only_required
-from coterie.market.rewalk import by_walking
-from coterie.market.running_sums import Sums, by_running_sums, place_of
+from coterie.market.rewalk import best_of, by_walking
+from coterie.market.running_sums import Sums, place_of
 from coterie.market.walk import Walk
+from coterie.market.within_budget import Stretches, within_budget
 
 FEW = 2**16
-"""Winners × places up to which walking again for every winner is as fast as running sums."""
+"""Winners × places up to which walking again for each winner is quick enough (some milliseconds).
+
+It adds up money in the order of the auction itself, so that payments in floating-point money round as the auction does.
+"""
 
 
 def critical_payments(walk: Walk) -> Money:
@@ -25,6 +29,21 @@ def critical_payments(walk: Walk) -> Money:
     """
     by = by_walking if walk.winners.size * len(walk.ranking) <= FEW else by_running_sums
     return by(walk)
+
+
+def by_running_sums(walk: Walk) -> Money:
+    """Returns the winners' critical bids from running sums, all at once: for markets of any size."""
+    sums, ranking = Sums.of(walk), walk.ranking
+    quotas = ranking.task.quotas[sums.kind]
+    held_before = sums.total - sums.samples - sums.base[sums.kind]
+    rows = np.flatnonzero(walk.taken[sums.place] & (held_before < quotas))
+    filled = sums.filled(sums.kind[rows], quotas[rows] + sums.samples[rows])
+    until = np.zeros(len(ranking), np.intp)
+    np.maximum.at(until, sums.place[rows], place_of(sums, filled, sums.kind[rows], len(ranking)))
+    if ranking.task.budget is None:
+        winners = walk.winners
+        return best_of(ranking, winners, until[winners], np.zeros_like(ranking.prices[winners]))
+    return within_budget(walk, sums, Stretches.of(walk, sums, rows, filled, until))
 
 
 def critical_bids(walk: Walk, bids: Bids) -> Money:
