@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from coterie.backbones import SGD
-from coterie.mixing import Mixing, chain, rows_to_one
+from coterie.mixing import Mixing, Statistic, chain, rows_to_one
 from coterie.plan import Plan
 from coterie.replies import Reply, admit
 
@@ -63,3 +63,31 @@ def test_an_empty_row_keeps_what_it_had():
     mixing.check(PLAN, REPLIES)
     kept = np.array([[5, 5], [6, 6]], np.float32)
     assert mixing.apply(REPLIES.models, kept).tolist() == [[5, 5], [1, 1]]
+
+
+def test_a_statistic_is_taken_once_for_targets_that_hear_the_same():
+    calls = []
+
+    def largest(models):
+        calls.append(len(models))
+        return models.max(axis=0)
+
+    support = sparse.csr_array(np.array([[1, 1, 0], [0, 0, 0], [1, 1, 0], [0, 1, 1]], bool))
+    statistic = Statistic(support, largest)
+    made = statistic.apply(np.array([[1.0], [5.0], [9.0]], np.float32), np.zeros((4, 1), np.float32))
+    assert made.ravel().tolist() == [5, 0, 5, 9]
+    assert calls == [2, 2]
+    assert statistic.uses().tolist() == [True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("support", "says"),
+    [([[1, 1], [1, 1]], "takes in what the plan allowed no hearing of"), ([[1, 1]], "must be targets × replies")],
+)
+def test_a_statistic_that_breaks_the_plan_is_refused(support, says):
+    hears = sparse.csr_array(np.array([[1, 0], [1, 1]], bool))
+    plan = Plan(np.arange(2), np.zeros(2, int), hears, np.zeros(2, int), SGD())
+    models = np.zeros((1, 3), np.float32)
+    replies = admit(plan, models, 1, [Reply(k, models[0], 1, 1) for k in range(2)])
+    with pytest.raises(ValueError, match=says):
+        Statistic(sparse.csr_array(np.array(support, bool)), np.sum).check(plan, replies)
