@@ -49,7 +49,7 @@ class DirichletTotal(Scheme):
 
 
 def smallest_sizes(
-    q: Float[np.ndarray, "clients classes"], room: Float[np.ndarray, " classes"], slack: float = 1e-10
+    q: Float[np.ndarray, "clients classes"], room: Float[np.ndarray, " classes"], slack: float = 1e-8
 ) -> Float[np.ndarray, " clients"]:
     """The sizes x ≥ 0 of least norm with Qᵀx = room, or nearly so where there are none.
 
@@ -71,5 +71,5 @@ def smallest_sizes(
         return np.asarray(active.T @ active + slack * np.eye(q.shape[1]))
 
     start = np.full(q.shape[1], 1 / len(q))
-    found = minimize(value, start, jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-12, "maxiter": 1000})
+    found = minimize(value, start, jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-10, "maxiter": 60})
     return np.asarray(np.maximum(q @ found.x, 0) * total)
