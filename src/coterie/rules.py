@@ -32,7 +32,10 @@ class Rule:
     """Facts about training that replies must bring for `learn`: 'loss_before', 'loss_after'."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
-    """Columns of the roster that it cannot do without; an experiment is refused where they are not known."""
+    """Columns of the roster that it cannot do without, or 'labels' where it needs a classification.
+
+    An experiment in which they are not known is refused before it runs.
+    """
 
     def begin(self, roster: Roster) -> State:
         """The state before the first round."""

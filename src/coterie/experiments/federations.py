@@ -85,10 +85,9 @@ def partition_of(file: Path, dataset: Dataset) -> Partition:
 def _refused(experiment: Experiment, label: str, federation: Simulation, where: Where) -> Problem | None:
     recipe = experiment.recipe(label)
     needed = {column for rule in recipe.rules.values() for column in rule.needs}
-    lacking = sorted(needed - set(federation.roster.columns))
-    if lacking:
-        known = ", ".join(sorted(federation.roster.columns))
-        what = f"{label}: needs to know {', '.join(lacking)} of each client; this federation knows {known}"
+    known = {*federation.roster.columns, *(["labels"] if federation.clients.classes else [])}
+    if needed - known:
+        what = f"{label}: needs {', '.join(sorted(needed - known))} of each client; there are {', '.join(sorted(known))}"
         return Problem(where(("set", label)) or where(("methods",)), what)
     try:
         recipe.plan(federation.view(1), recipe.begin(federation.roster))

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from typing import Any, TypeVar
 
 from coterie.data import SCHEMES, Scheme
@@ -149,7 +150,7 @@ class Reader:
     def _made(self, kind: type[Kind], path: Path, table: Doc) -> Kind | None:
         """A dataclass from a table."""
         before = len(self.problems)
-        known = parameters_of(kind)
+        known = _known(kind)
         found = self._values(known, path, table)
         for name in [name for name, one in known.items() if one.default is MISSING and name not in table]:
             self.wrong(path, f"{'.'.join((*path, name))} must be given: {known[name].allowed}")
@@ -247,12 +248,18 @@ class Reader:
 
 def top_keys() -> dict[str, Parameter]:
     """The keys at the top of the file, but for the tables."""
-    known = parameters_of(Experiment)
+    known = _known(Experiment)
     own = {one.name: known[one.name] for one in fields(Experiment) if one.name not in (*TABLES, "entries")}
     special = {
         name: Parameter(name, one.type, one.default, own[name].meaning if name in own else "") for name, one in SPECIAL.items()
     }
     return {**own, **COMMON, **special}
+
+
+@cache
+def _known(kind: type) -> Mapping[str, Parameter]:
+    """What can be set of a class; reading it off the source takes a while."""
+    return parameters_of(kind)
 
 
 def shown(value: Any) -> str:

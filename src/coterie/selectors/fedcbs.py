@@ -55,6 +55,8 @@ class FedCBS(Selector):
     floor: float = 1e-3
     """The least imbalance that is told from none."""
 
+    needs = frozenset({"labels"})
+
     def __post_init__(self) -> None:
         for name, allowed, good in [
             ("per_round", "a whole number from 1", self.per_round >= 1),

@@ -1,0 +1,146 @@
+import random
+import shutil
+
+import pytest
+from tests.experiments import tiny
+
+from coterie.experiments import cell, checkpoint, config, grid, run
+from coterie.experiments.store import Store
+
+
+@pytest.fixture(scope="module")
+def blobs(tmp_path_factory):
+    return tiny.dataset(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def fresh(blobs, tmp_path_factory):
+    """A run that has not begun, to be copied."""
+    return tiny.begin(blobs, tmp_path_factory.mktemp("fresh") / "run")
+
+
+@pytest.fixture(scope="module")
+def whole_run(fresh, tmp_path_factory):
+    """What an uninterrupted run leaves."""
+    store = Store(tmp_path_factory.mktemp("whole") / "run")
+    shutil.copytree(fresh.folder, store.folder)
+    tiny.play(store)
+    return tiny.tables(store)
+
+
+def copy(fresh, tmp_path, name="run"):
+    shutil.copytree(fresh.folder, tmp_path / name)
+    return Store(tmp_path / name)
+
+
+def test_killed_inside_every_phase_of_writing_and_resumed_the_tables_are_the_same_bytes(fresh, whole_run, tmp_path):
+    killed = 0
+    for step in [*range(0, 48), *range(48, 600, 23)]:
+        store = copy(fresh, tmp_path, f"step-{step}")
+        ended = tiny.in_child(lambda store=store, step=step: (tiny.dies_at(step), tiny.play(store, every=0.0)))
+        assert ended in (-9, 0)
+        killed += ended == -9
+        tiny.play(store)
+        assert tiny.tables(store) == whole_run, f"killed at step {step}"
+        shutil.rmtree(store.folder)
+    assert killed >= 55
+
+
+def test_killed_at_random_moments_again_and_again(fresh, whole_run, tmp_path):
+    dice = random.Random(1)
+    store = copy(fresh, tmp_path)
+    killed = 0
+    for _ in range(25):
+        killed += tiny.in_child(lambda: tiny.play(store, every=0.0), kill_after=dice.uniform(0, 0.05)) == -9
+        if store.complete:
+            assert tiny.tables(store) == whole_run
+            shutil.rmtree(store.folder)
+            store = copy(fresh, tmp_path)
+    tiny.play(store)
+    assert tiny.tables(store) == whole_run
+    assert killed >= 10
+
+
+def test_a_torn_checkpoint_falls_back_one(fresh, whole_run, tmp_path):
+    store = copy(fresh, tmp_path)
+    tiny.in_child(lambda: (tiny.dies_at(140), tiny.play(store, every=0.0)))
+    torn = 0
+    for one in store.outline.cells:
+        place = store.cell(one)
+        found = checkpoint.rounds(place)
+        if len(found) < 2:
+            continue
+        newest = place / checkpoint.file_of(found[0])
+        newest.write_bytes(newest.read_bytes()[: newest.stat().st_size // 2])
+        assert checkpoint.load(place)[0] == found[1]
+        torn += 1
+    assert torn
+    tiny.play(store)
+    assert tiny.tables(store) == whole_run
+
+
+def test_a_flipped_byte_in_a_checkpoint_is_noticed(fresh, tmp_path):
+    store = copy(fresh, tmp_path)
+    tiny.play(store, every=0.0)
+    place = store.cell(store.outline.cells[0])
+    newest, before = checkpoint.rounds(place)
+    path = place / checkpoint.file_of(newest)
+    content = bytearray(path.read_bytes())
+    noticed = 0
+    for spot in range(60, len(content), max(1, len(content) // 40)):
+        damaged = content.copy()
+        damaged[spot] ^= 0xFF
+        path.write_bytes(damaged)
+        found, state = checkpoint.load(place)
+        noticed += found == before
+    assert noticed >= 25  # the rest hit padding, or fields that nobody reads
+
+
+def test_two_checkpoints_are_kept(fresh, tmp_path):
+    store = copy(fresh, tmp_path)
+    tiny.play(store, every=0.0)
+    assert all(checkpoint.rounds(store.cell(one)) == [5, 4] for one in store.outline.cells)
+
+
+def test_a_request_to_stop_ends_each_cell_after_its_round_and_leaves_a_run_that_resumes(fresh, whole_run, tmp_path):
+    store = copy(fresh, tmp_path)
+    asked = config.load(store.experiment)
+    store.stop.touch()
+    outcomes = [cell.run(store.folder, asked, one, cell.Settings()) for one in store.outline.cells]
+    assert {one.state for one in outcomes} == {"stopped"}
+    assert not run.finish(store)
+    assert {max(checkpoint.rounds(store.cell(one))) for one in store.outline.cells} == {1}
+    outcomes = list(grid.play(store, asked, jobs=1))
+    assert {one.state for one in outcomes} == {"done"}
+    assert run.finish(store)
+    assert tiny.tables(store) == whole_run
+
+
+def test_the_same_bytes_with_other_jobs_workers_and_backends(fresh, whole_run, tmp_path):
+    asked = config.load(fresh.experiment)
+    for name, jobs, on in [("two", 2, "loky"), ("threads", 3, "threading")]:
+        store = copy(fresh, tmp_path, name)
+        assert all(one.state == "done" for one in grid.play(store, asked, jobs=jobs, on=on))
+        assert run.finish(store)
+        assert tiny.tables(store) == whole_run, name
+    store = copy(fresh, tmp_path, "workers")
+    tiny.play(store, workers=2)
+    assert tiny.tables(store) == whole_run
+
+
+def test_two_processes_are_never_at_work_on_one_run(fresh, tmp_path):
+    from coterie.experiments.locks import BusyError, held
+
+    store = copy(fresh, tmp_path)
+    with held(store.folder / "lock"), pytest.raises(BusyError, match="another process"):
+        list(grid.play(store, config.load(store.experiment), jobs=1))
+
+
+def test_a_cell_that_fails_says_why_and_does_not_stop_the_others(fresh, tmp_path):
+    store = copy(fresh, tmp_path)
+    store.partition(1).write_bytes(b"no partition")
+    outcomes = list(grid.play(store, config.load(store.experiment), jobs=1))
+    assert {one.state for one in outcomes} == {"failed"}
+    assert "no partition file" in outcomes[0].reason
+    assert "Traceback" in (store.cell(outcomes[0].cell) / "error.txt").read_text()
+    assert not run.finish(store)
