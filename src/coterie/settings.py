@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from difflib import get_close_matches
+from functools import cache
 from itertools import pairwise
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -70,6 +71,7 @@ def parameters_of(build: Callable[..., Any]) -> dict[str, Parameter]:
     }
 
 
+@cache
 def meanings(kind: type) -> Mapping[str, str]:
     """The docstrings of a class's fields, those it inherits included; empty where there is no source to read."""
     found: dict[str, str] = {}
