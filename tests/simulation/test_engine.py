@@ -123,6 +123,12 @@ def test_rounds_of_nobody_and_of_one_are_legal():
     assert not np.array_equal(federation.models, start)
 
 
+def test_an_empty_presence_can_be_shuffled_like_any_other():
+    with small(world=World(presence="random", availability=0.0)) as fed:
+        view = fed.view(1)
+        assert len(view.rng.permutation(view.present)) == len(view.present) == 0
+
+
 def test_a_round_short_of_replies_changes_nothing():
     federation = small()
     start = federation.models.copy()

@@ -218,5 +218,5 @@ class Simulation(Federation):
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    array.flags.writeable = False
+    array.flags.writeable = array.size == 0  # there is nothing to lock, and NumPy's dice refuse a locked empty array
     return array
