@@ -1,0 +1,193 @@
+"""Bad input ends with exit code 2, says what is wrong and what is allowed, and leaves nothing behind."""
+
+import itertools
+import random
+import re
+
+import pytest
+
+from coterie.cli import main
+from coterie.experiments import config
+from coterie.experiments.problems import BadInputError
+
+GOOD = """dataset = "digits"
+model = "mlp"
+clients = 10
+per_round = 2
+rounds = 3
+seeds = [1, 2]
+methods = ["uniform", "oort"]
+target = 0.5
+baseline = "uniform"
+holdout = 0.2
+evaluate_every = 1
+min_replies = 1
+
+[partition]
+scheme = "dirichlet"
+alpha = 0.5
+min_size = 1
+
+[training]
+epochs = 2
+batch_size = 10
+lr = 0.1
+momentum = 0.0
+weight_decay = 0.0
+
+[world]
+availability = 0.9
+presence = "random"
+recovery = 0
+
+[set.oort]
+penalty = 2.0
+pacer = "code"
+"""
+NONSENSE = ["nan", "inf", "-1", "0.5", '"x"', "[]", "{}", "true", "1e999", "99999999999999999999", "1979-05-27", "[[1]]"]
+LINES = [line for line in GOOD.splitlines() if "=" in line]
+FINE = {  # nonsense in general, but not for these
+    "target": {"0.5"},
+    "holdout": {"0.5"},
+    "alpha": {"0.5"},
+    "lr": {"0.5"},
+    "momentum": {"0.5"},
+    "weight_decay": {"0.5"},
+    "availability": {"0.5"},
+    "penalty": {"0.5"},
+    "model": set(),
+}
+
+
+def broken_values():
+    for line, value in itertools.product(LINES, NONSENSE):
+        key = line.partition(" =")[0]
+        if value not in FINE.get(key, set()):
+            yield f"{key} = {value}", GOOD.replace(line, f"{key} = {value}")
+
+
+def misspelled():
+    for line in LINES:
+        key, _, value = line.partition(" = ")
+        for name in (key + "s", key[:-1], key.upper(), f'"{key} "'):
+            if name != key:
+                yield f"{name} = {value}", GOOD.replace(line, f"{name} = {value}")
+    for table in ("partition", "training", "world", "set.oort"):
+        yield table, GOOD.replace(f"[{table}]", f"[{table}x]")
+        yield f"{table} twice", GOOD + f"\n[{table}]\n"
+        yield f"{table} open", GOOD.replace(f"[{table}]", f"[{table}")
+
+
+CASES = dict([*broken_values(), *misspelled()])
+
+
+def test_there_are_enough_malformed_files():
+    assert len(CASES) >= 200
+
+
+@pytest.mark.parametrize("chunk", range(8))
+def test_malformed_files_are_refused_with_the_line(chunk, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "bad.toml"
+    for name in list(CASES)[chunk::8]:
+        file.write_text(CASES[name])
+        code = main(["compare", "bad.toml", "--out", "out"])
+        said = capsys.readouterr().err
+        assert code == 2, (name, said)
+        assert "Traceback" not in said, name
+        assert said.startswith("error: bad.toml"), (name, said)
+        assert re.search(r"line \d+", said), (name, said)
+        assert [path.name for path in tmp_path.iterdir()] == ["bad.toml"], name
+
+
+def test_files_mangled_at_random_are_read_or_refused_but_never_break_the_reader():
+    dice = random.Random(1)
+    refused = 0
+    for _ in range(300):
+        text = list(GOOD)
+        for _ in range(dice.randint(1, 6)):
+            spot = dice.randrange(len(text))
+            text[spot] = dice.choice(["", "[", "]", "=", '"', "\n", "\x00", "é", "9", ".", "-", " ", "{", "#", "a"])
+        try:
+            config.parse("".join(text))
+        except BadInputError as bad:
+            refused += 1
+            assert bad.problems
+    assert refused > 100
+
+
+def test_everything_that_is_wrong_is_said_at_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.toml").write_text('rounds = 0\nmethods = ["unifrm"]\n[partition]\nscheme = "shard"\n[training]\nlr = -1.0\n')
+    assert main(["compare", "bad.toml", "--clients", "0"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 5
+    assert "--clients" in said[0]
+    assert "line 1" in said[1]
+    assert "line 2" in said[2] and "did you mean 'uniform'?" in said[2]
+    assert "line 4" in said[3] and "did you mean 'shards'?" in said[3]
+    assert "line 6" in said[4] and "above 0" in said[4]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("compare nothere.toml", "cannot be read"),
+        ("compare --partition iid --alpha 1", "--alpha"),
+        ("compare --partition shards --shards 0", "--shards"),
+        ("compare --partition shards --shards 5000", "samples"),
+        ("compare --clients 100000", "1438"),
+        ("compare --model cnnn", "must be one of"),
+        ("compare --dataset digit", "did you mean 'digits'?"),
+        ("compare --set oort=3", "--set"),
+        ("compare --set oort.penalti=3", "did you mean 'penalty'?"),
+        ("compare --methods uniform,uniform", "twice"),
+        ("compare --methods nothere:Mine", "no selector"),
+        ("compare --methods coterie.rules:Rule", "is no selector"),
+        ("compare --baseline oor", "did you mean 'oort'?"),
+        ("compare --seeds 1,x", "--seeds"),
+        ("compare --seeds 0", "--seeds"),
+        ("compare --jobs 0", "--jobs"),
+        ("compare --on cluster", "loky"),
+        ("compare --json /nowhere/x.json", "no folder"),
+        ("compare --dataset regression --partition iid --methods fedcbs", "labels"),
+        ("compare --presence sometimes", "markov"),
+        ("methods oor", "did you mean 'oort'?"),
+        ("data get fashon-mnist", "did you mean 'fashion-mnist'?"),
+        ("partition --scheme dirichlt", "did you mean 'dirichlet'?"),
+        ("partition --scheme dirichlet --alpha 0", "--alpha"),
+        ("partition --clients 2000", "1438"),
+        ("partition --out /nowhere/x.npz", "--out"),
+        ("report nowhere", "no run is here"),
+        ("resume nowhere", "no run is here"),
+        ("reproduce nothing", "no reproduction"),
+        ("bench nothing", "no benchmark"),
+    ],
+)
+def test_bad_flags_and_names(line, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(line.split()) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert "Traceback" not in said.err
+    assert not said.out
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("line", ["compare --rounds many", "compare --nothing", "nothing", "methods a b", "resume"])
+def test_what_the_command_line_cannot_read(line, capsys):
+    assert main(line.split()) == 2
+    assert "Error" in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_text(tmp_path, capsys):
+    file = tmp_path / "bad.toml"
+    file.write_bytes(b"rounds = 3\xff\xfe")
+    assert main(["compare", str(file)]) == 2
+    assert "UTF-8" in capsys.readouterr().err
+
+
+def test_a_run_is_never_written_over(tmp_path, capsys):
+    (tmp_path / "there").mkdir()
+    assert main(["compare", "--out", str(tmp_path / "there")]) == 2
+    assert "is there already" in capsys.readouterr().err
