@@ -14,7 +14,7 @@ from coterie.data.linear import Linear
 from coterie.data.natural import Natural
 from coterie.data.partition import Partition
 from coterie.data.pathological import Pathological
-from coterie.data.picture import picture, side_by_side
+from coterie.data.pictures import picture, side_by_side
 from coterie.data.quantity import Quantity
 from coterie.data.scheme import Scheme, name_of
 from coterie.data.shards import Shards

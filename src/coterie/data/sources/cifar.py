@@ -34,13 +34,13 @@ def read(folder: Path, classes: int) -> Raw | None:
 Batch = tuple[UInt8[np.ndarray, "n 3072"], NDArray[np.int64]]
 
 
-def files(raw: Raw) -> Iterator[tuple[str, list[memoryview]]]:
+def files(raw: Raw) -> Iterator[tuple[str, list[bytes | memoryview]]]:
     """The binary files that hold CIFAR-10, each as pieces to write or to hash: a byte of label, then 3,072 of pixels."""
     for i, name in enumerate([*TEN[0], *TEN[1]]):
         part = slice(10_000 * i, 10_000 * (i + 1)) if i < 5 else slice(None)
         x, y = (raw.x[part], raw.y[part]) if i < 5 else (raw.x_test, raw.y_test)
         records = np.concatenate([y.astype(np.uint8)[:, None], x.reshape(len(x), PIXELS)], axis=1)
-        yield f"{name}.bin", [records.data.cast("B")]
+        yield f"{name}.bin", [records.data.cast("B") if len(records) else b""]
 
 
 def _binary(folder: Path, names: Sequence[str], classes: int) -> list[Batch]:

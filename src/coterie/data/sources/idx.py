@@ -59,7 +59,7 @@ def files(raw: Raw) -> Iterator[tuple[str, list[bytes | memoryview]]]:
         array: NDArray[np.uint8] = getattr(raw, part).astype(np.uint8, copy=False)
         shape = (len(array), *array.shape[2:])
         header = bytes([0, 0, 8, len(shape)]) + b"".join(size.to_bytes(4, "big") for size in shape)
-        yield name, [header, np.ascontiguousarray(array).data.cast("B")]
+        yield name, [header, np.ascontiguousarray(array).data.cast("B") if array.size else b""]
 
 
 def _content(path: Path) -> bytes:

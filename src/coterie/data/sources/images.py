@@ -40,6 +40,9 @@ class Images:
 
     def check(self, raw: Raw) -> str:
         """The fingerprint of a set, or an error if it is not the set that it should be."""
+        for x, y in [(raw.x, raw.y), (raw.x_test, raw.y_test)]:
+            if not x.size or len(x) != len(y):
+                raise MalformedError(f"there are {len(x)} images of shape {x.shape[1:]} and {len(y)} labels")
         if raw.y.min() < 0 or raw.y.max() >= self.classes or raw.y_test.min() < 0 or raw.y_test.max() >= self.classes:
             raise MalformedError(f"labels must be 0 … {self.classes - 1}, found {raw.y.min()} … {raw.y.max()}")
         if not self.hashes or self.files is None:
