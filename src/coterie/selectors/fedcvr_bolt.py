@@ -69,7 +69,7 @@ class Opinions:
 
 @dataclass(frozen=True)
 class FedCVRBolt(Selector):
-    """Trains one client from each coalition, rather those that tell much about the global model.
+    """Trains one client from each coalition, rather those that tell much about the global model (Licciardi et al.).
 
     1. For `warmup` rounds clients are random; steps 4 and 5 are done all the same.
     2. Clients are grouped into P coalitions by spectral clustering of their last seen models (Eq. 4); here already at
