@@ -9,14 +9,20 @@ import numpy as np
 from jaxtyping import Float32
 
 from coterie.plan import Plan
-from coterie.replies import Replies, Reply, admit
+from coterie.replies import Door, Replies, Reply, admit
 
 LATE = "late"
 SURPLUS = "surplus"
 
 
 def close(
-    plan: Plan, models: Float32[np.ndarray, "rows dim"], round: int, sent: Sequence[Reply], lost: Mapping[int, str], waits: bool
+    plan: Plan,
+    models: Float32[np.ndarray, "rows dim"],
+    round: int,
+    sent: Sequence[Reply],
+    lost: Mapping[int, str],
+    waits: bool,
+    door: Door = Door(),
 ) -> Replies:
     """Lets in what came by the deadline, and of that, with over-selection, the earliest `plan.use_first` that are good.
 
@@ -27,7 +33,7 @@ def close(
     arriving = sorted(sent, key=lambda reply: (reply.seconds, reply.client))
     in_time = [reply for reply in arriving if reply.seconds <= deadline]
     late = {reply.client: LATE for reply in arriving if reply.seconds > deadline}
-    replies = admit(plan, models, round, in_time, lost={**late, **lost})
+    replies = admit(plan, models, round, in_time, door=door, lost={**late, **lost})
     if plan.use_first is not None and len(replies) >= plan.use_first:
         return _first(replies, in_time, plan.use_first)
     missing = plan.deadline is not None and (waits or bool(late))

@@ -1,0 +1,211 @@
+"""The side of a client: an app that trains and answers for Coterie, and a wrapper for apps that there are already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from functools import partial
+from typing import Any
+
+import numpy as np
+from flwr.client import ClientApp
+from flwr.common import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
+
+from coterie.federation import Split
+from coterie.flower.holding import Hold, Holding
+from coterie.flower.nodes import HELLO, key_of
+from coterie.flower.words import (
+    ARRAYS,
+    OURS,
+    SAMPLES,
+    Flat,
+    answers_record,
+    backbone_of,
+    flat_of,
+    models_in,
+    record_of,
+    told,
+)
+from coterie.probe import Probe
+from coterie.simulation.answers import Gradients, Losses, Probes
+from coterie.simulation.clients import Clients
+from coterie.simulation.training import Fit
+from coterie.simulation.worker import one_thread
+
+Answer = Callable[[Holding, Clients, list[Flat], Mapping[str, Any]], np.ndarray]
+KEPT, LAST = "coterie.kept", "coterie.last"
+"""What stays at a client between rounds, in the state that Flower keeps for its node."""
+
+
+def client_app(hold: Hold) -> ClientApp:
+    """An app that trains by any backbone and answers every question, made of what a node holds.
+
+    It serves `FlowerFederation`. Training and answers throw the dice of `coterie.simulation.dice`, so that the same
+    experiment gives the same models as the simulation.
+    """
+    app = ClientApp()
+    app.train()(partial(_train, hold))
+    app.query("coterie_hello")(partial(_hello, hold))
+    app.query("models")(_models)
+    for action, answer in ANSWERING.items():
+        app.query(action)(partial(_answer, hold, answer))
+    return app
+
+
+def _train(hold: Hold, message: Message, context: Context) -> Message:
+    with one_thread():
+        return Message(_trained(hold(context), message.content, context), reply_to=message)
+
+
+def _hello(hold: Hold, message: Message, context: Context) -> Message:
+    holding = hold(context)
+    said = {"key": key_of(context), "size": holding.count("train"), "classes": holding.clients.classes}
+    return Message(RecordDict({OURS: ConfigRecord(said)}), reply_to=message)
+
+
+def _models(message: Message, context: Context) -> Message:
+    """The last model that it trained, or nothing."""
+    last = context.state.get(LAST)
+    held = last[LAST].numpy() if isinstance(last, ArrayRecord) else np.empty(0, np.float32)
+    return Message(answers_record(held[np.newaxis], round=told(message.content)["round"]), reply_to=message)
+
+
+def _answer(hold: Hold, answer: Answer, message: Message, context: Context) -> Message:
+    holding, asked = hold(context), told(message.content)
+    clients = holding.known_as(asked["key"], asked["seed"])
+    models = [flat_of(record) for record in models_in(message.content)]
+    with one_thread():
+        return Message(answers_record(answer(holding, clients, models, asked), round=asked["round"]), reply_to=message)
+
+
+def _losses(holding: Holding, clients: Clients, models: list[Flat], asked: Mapping[str, Any]) -> np.ndarray:
+    split, batch = _split(asked), asked["batch"] or None
+    tasks = [Losses(model, (holding.client,), split, batch, asked["round"]) for model in models]
+    return np.concatenate([task.run(holding.path, clients) for task in tasks])
+
+
+def _gradients(holding: Holding, clients: Clients, models: list[Flat], asked: Mapping[str, Any]) -> np.ndarray:
+    part = slice(asked["start"], asked["stop"])
+    tasks = [Gradients(model, (holding.client,), part, asked["batch"] or None, asked["round"]) for model in models]
+    return np.concatenate([task.run(holding.path, clients) for task in tasks])
+
+
+def _probes(holding: Holding, clients: Clients, models: list[Flat], asked: Mapping[str, Any]) -> np.ndarray:
+    """Noise is thrown from the client's own secret: who knows it could take it off again."""
+    probe = Probe(int(asked["probe"]), asked["directions"], asked["step"], asked["clip"], asked["epsilon"])
+    own = holding.known_as(asked["key"], holding.secret)
+    rows = zip(models, asked["rows"], strict=True)
+    tasks = [Probes(model, row, (holding.client,), probe, _split(asked), asked["round"]) for model, row in rows]
+    return np.concatenate([task.run(holding.path, own) for task in tasks])
+
+
+def _label_counts(holding: Holding, clients: Clients, models: list[Flat], asked: Mapping[str, Any]) -> np.ndarray:
+    if not clients.classes:
+        raise ValueError("ask: a regression has no labels to count")
+    return clients.label_counts[[holding.client]]
+
+
+ANSWERING: dict[str, Answer] = {
+    "losses": _losses,
+    "gradients": _gradients,
+    "probe": _probes,
+    "label_counts": _label_counts,
+}
+"""The questions that a client answers, as actions of `query`."""
+
+
+def _split(asked: Mapping[str, Any]) -> Split:
+    split: Split = asked["split"]
+    return split
+
+
+def _trained(holding: Holding, content: RecordDict, context: Context) -> RecordDict:
+    """Trains as the message says; what the backbone keeps is put into the node's own state."""
+    asked = told(content)
+    clients = holding.known_as(asked["key"], asked["seed"])
+    (record,) = models_in(content)
+    kept = context.state.get(KEPT)
+    drawers = {name: array.numpy() for name, array in kept.items()} if isinstance(kept, ArrayRecord) else {}
+    backbone, wants = backbone_of(asked["backbone"]), frozenset(asked["wants"])
+    fit = Fit(backbone, holding.client, flat_of(record), drawers, asked["round"], wants).run(holding.path, clients)
+    trained = fit.trained
+    if trained.keep or drawers:
+        context.state[KEPT] = ArrayRecord({name: Array(model) for name, model in trained.keep.items()})
+    if asked["remember"]:
+        context.state[LAST] = ArrayRecord({LAST: Array(trained.share)})
+    facts = {f"fact.{name}": float(value) for name, value in trained.facts.items()}
+    return RecordDict(
+        {
+            ARRAYS: record_of(trained.share, holding.path.layout),
+            "metrics": MetricRecord({SAMPLES: fit.count}),
+            OURS: ConfigRecord({"round": asked["round"], "count": fit.count, **facts}),
+        }
+    )
+
+
+def answering(app: ClientApp, size: Callable[[Context], int] | None = None) -> ClientApp:
+    """An app of Flower that also answers what `CoterieStrategy` asks: its losses, and how much it holds.
+
+    Losses come from the app's own `@app.evaluate()`, whichever of its metrics has 'loss' in its name. Its training
+    stays as it is; where a selector wants to know the losses before and after it, they are asked for around it.
+
+    Args:
+        app: The app, with its handlers.
+        size: How many samples a node trains on; if None, what its evaluation says of their number stands for it.
+    """
+    return Answering(app, size)
+
+
+class Answering(ClientApp):  # type: ignore[misc] # flwr is an extra
+    """An app round another one; see `answering`."""
+
+    def __init__(self, inner: ClientApp, size: Callable[[Context], int] | None) -> None:
+        super().__init__()
+        self.inner, self.size = inner, size
+
+    def __call__(self, message: Message, context: Context) -> Message:
+        match message.metadata.message_type:
+            case kind if kind == HELLO:
+                return self._hello(message, context)
+            case "query.losses":
+                losses = [self._evaluated(message, record, context)[0] for record in models_in(message.content)]
+                return Message(answers_record(np.array(losses), round=told(message.content)["round"]), reply_to=message)
+            case "train" if OURS in message.content:
+                return self._train(message, context)
+            case _:
+                return self.inner(message, context)
+
+    def _hello(self, message: Message, context: Context) -> Message:
+        (record,) = models_in(message.content)
+        size = self._evaluated(message, record, context)[1] if self.size is None else self.size(context)
+        return Message(RecordDict({OURS: ConfigRecord({"key": key_of(context), "size": int(size)})}), reply_to=message)
+
+    def _train(self, message: Message, context: Context) -> Message:
+        asked = told(message.content)
+        facts = {}
+        (start,) = models_in(message.content)
+        if "loss_before" in asked["wants"]:
+            facts["fact.loss_before"] = self._evaluated(message, start, context)[0]
+        reply = self.inner(message, context)
+        if not reply.has_content():
+            return reply
+        if "loss_after" in asked["wants"]:
+            (trained,) = (record for record in reply.content.values() if isinstance(record, ArrayRecord))
+            facts["fact.loss_after"] = self._evaluated(message, trained, context)[0]
+        reply.content[OURS] = ConfigRecord({"round": asked["round"], **facts})
+        return reply
+
+    def _evaluated(self, message: Message, record: ArrayRecord, context: Context) -> tuple[float, int]:
+        """Loss and number of samples of the app's own evaluation of a model."""
+        others = {name: one for name, one in message.content.items() if isinstance(one, ConfigRecord) and name != OURS}
+        config = {} if others else {"config": ConfigRecord({"server-round": told(message.content)["round"]})}
+        question = copy(message)
+        question.__dict__["_metadata"] = copy(message.metadata)
+        question.metadata.message_type = "evaluate"
+        question.content = RecordDict({ARRAYS: record, **others, **config})
+        reply = self.inner(question, context)
+        metrics = next((one for one in reply.content.values() if isinstance(one, MetricRecord)), MetricRecord())
+        loss = next((value for name, value in metrics.items() if "loss" in name), None)
+        if loss is None:
+            raise ValueError("coterie: the app's evaluation must reply a metric with 'loss' in its name")
+        return float(loss), int(metrics.get(SAMPLES, 1))

@@ -1,0 +1,201 @@
+"""The questions that rules ask of clients, as messages to their nodes, put on the meter when they are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from flwr.common import ArrayRecord
+from jaxtyping import Float, Float32
+from numpy.typing import ArrayLike, NDArray
+
+from coterie.federation import Ask, Split
+from coterie.flower.post import exchange, logger
+from coterie.flower.words import Flat, answers_in, models_record
+from coterie.probe import Probe
+from coterie.replies import Replies
+from coterie.roster import Ids
+from coterie.simulation.questions import Kind
+from coterie.simulation.traffic import NUMBER, Traffic
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """How clients are reached in one round."""
+
+    grid: Any
+    nodes: Mapping[int, int]
+    """The node of each client that is there."""
+    keys: tuple[str, ...]
+    able: NDArray[np.bool_]
+    """For each client whether it holds any data."""
+    patience: float
+    """Seconds to wait for answers."""
+    seed: int
+    round: int
+
+    def ask(
+        self, action: str, models: Mapping[int, Sequence[ArrayRecord]], told: Mapping[int, Mapping[str, Any]]
+    ) -> dict[int, Any]:
+        """Puts a question to some clients; returns the contents of their replies, without those of whom none came."""
+        client_of = {self.nodes[client]: client for client in models}
+        common = {"seed": self.seed, "round": self.round}
+        contents = {
+            node: models_record(models[client], {**common, "key": self.keys[client], **told[client]})
+            for node, client in client_of.items()
+        }
+        came = exchange(self.grid, contents, f"query.{action}", group=str(self.round), seconds=self.patience)
+        for one in came:
+            if one.failure:
+                logger.warning("client %s gives no answer to '%s': %s", self.keys[client_of[one.node]], action, one.failure)
+        return {client_of[one.node]: one.message.content for one in reversed(came) if not one.failure}
+
+
+@dataclass(frozen=True, eq=False)
+class Questions(Ask):
+    """What can be asked in one round. Clients that are not there, hold no data or do not answer give NaN.
+
+    All models that a client is asked about travel in one message. An answer that is not finite, or of another shape
+    than was asked for, is none.
+    """
+
+    line: Line
+    models_now: Float32[np.ndarray, "rows dim"]
+    record: Callable[[Flat], ArrayRecord]
+    """A flat model as it travels."""
+    traffic: Traffic
+    classes: int
+    """0 for a regression."""
+    personal: bool
+    """Whether each client follows a model of its own, which the server relays and so knows."""
+    counted: Callable[[int, int], None] = field(default=lambda asked, unanswered: None)
+    """Hears of questions, and how many of them nobody answered."""
+
+    def losses(
+        self,
+        clients: ArrayLike,
+        about: ArrayLike = 0,
+        *,
+        among: Replies | None = None,
+        split: Split = "holdout",
+        batch: int | None = None,
+    ) -> Float[np.ndarray, " questions"]:
+        told = {"split": split, "batch": batch or 0}
+        return self._ask(Kind("loss", NUMBER, split, batch), "losses", clients, about, among, (), told).astype(np.float64)
+
+    def gradients(
+        self,
+        clients: ArrayLike,
+        about: ArrayLike = 0,
+        *,
+        among: Replies | None = None,
+        part: slice | None = None,
+        batch: int | None = None,
+    ) -> Float32[np.ndarray, "questions part"]:
+        start, stop, step = (slice(None) if part is None else part).indices(self.traffic.dim)
+        if step != 1:
+            raise ValueError(f"ask: part must be a slice without a step, not {part}")
+        told = {"start": start, "stop": stop, "batch": batch or 0}
+        size = max(stop - start, 0)
+        return self._ask(Kind("gradient", 4 * size, "train", batch), "gradients", clients, about, among, (size,), told).astype(
+            np.float32
+        )
+
+    def probe(
+        self, clients: ArrayLike, probe: Probe, about: ArrayLike = 0, *, split: Split = "holdout"
+    ) -> Float[np.ndarray, "questions directions"]:
+        count = probe.directions
+        kind = Kind("probe", NUMBER * count, split, None, count + 1, probe.epsilon if probe.private else 0.0)
+        numbers = {"directions": count, "step": probe.step, "clip": probe.clip, "epsilon": probe.epsilon}
+        told = {"split": split, "probe": str(probe.seed), **numbers}
+        return self._ask(kind, "probe", clients, about, None, (count,), told).astype(np.float64)
+
+    def models(self, clients: ArrayLike) -> Float32[np.ndarray, "clients dim"]:
+        ids = self._ids(clients)
+        answers = np.full((len(ids), self.traffic.dim), np.nan, np.float32)
+        there = np.isin(ids, list(self.line.nodes))
+        if self.personal:
+            answers[there] = self.models_now[ids[there]]
+        else:
+            some = np.unique(ids[there]).tolist()
+            replies = self.line.ask("models", dict.fromkeys(some, ()), {client: {} for client in some})
+            held = {client: self._read(client, content, (1, self.traffic.dim)) for client, content in replies.items()}
+            for place in np.flatnonzero(there):
+                if (model := held.get(int(ids[place]))) is not None:
+                    answers[place] = model[0]
+        given = np.isfinite(answers).all(axis=1)
+        self._costs(Kind("model", 4 * self.traffic.dim, "train", None, 0), len(ids), int(given.sum()))
+        return answers
+
+    def label_counts(self, clients: ArrayLike) -> NDArray[np.int64]:
+        ids = self._ids(clients)
+        if not self.classes:
+            raise ValueError("ask: a regression has no labels to count")
+        some = np.intersect1d(ids, list(self.line.nodes)).astype(int).tolist()
+        replies = self.line.ask("label_counts", dict.fromkeys(some, ()), {client: {} for client in some})
+        counts = {client: self._read(client, content, (1, self.classes)) for client, content in replies.items()}
+        missing = [client for client in ids.tolist() if counts.get(client) is None]
+        if missing:
+            raise ValueError(f"ask: client {missing[0]} gives no label counts, and a count has no NaN; ask those present")
+        self._costs(Kind("label counts", NUMBER * self.classes, "train", None, 0), len(ids), len(ids))
+        return np.array([np.asarray(counts[client])[0] for client in ids.tolist()], np.int64).reshape(-1, self.classes)
+
+    def _ask(
+        self,
+        kind: Kind,
+        action: str,
+        clients: ArrayLike,
+        about: ArrayLike,
+        among: Replies | None,
+        shape: tuple[int, ...],
+        told: Mapping[str, Any],
+    ) -> NDArray[Any]:
+        """Asks each question, all those to a client at once."""
+        ids, rows = np.broadcast_arrays(self._ids(clients), np.atleast_1d(np.asarray(about, dtype=np.intp)))
+        models = self.models_now if among is None else among.models
+        _check_within("ask: 'about' names a model", rows, len(models))
+        answers = np.full((len(ids), *shape), np.nan)
+        can = np.flatnonzero(np.isin(ids, list(self.line.nodes)) & self.line.able[ids])
+        self.traffic.asks(ids[can], rows[can], among)
+        places = {int(client): can[ids[can] == client] for client in np.unique(ids[can])}
+        records = {row: self.record(models[row]) for row in np.unique(rows[can]).tolist()}
+        sent = {client: [records[row] for row in rows[where].tolist()] for client, where in places.items()}
+        extra = {client: {**told, "rows": rows[where].tolist()} for client, where in places.items()}
+        answered = 0
+        for client, content in self.line.ask(action, sent, extra).items():
+            told_back = self._read(client, content, (len(places[client]), *shape))
+            if told_back is not None:
+                answers[places[client]] = told_back
+                answered += len(places[client])
+        self._costs(kind, len(ids), answered)
+        return answers
+
+    def _read(self, client: int, content: Any, shape: tuple[int, ...]) -> NDArray[Any] | None:
+        """The answers of a reply; None, and a line in the log, where it is not to be believed."""
+        try:
+            answers = answers_in(content, shape)
+            if not np.isfinite(answers).all():
+                raise ValueError("answer: it is not finite")
+            return answers
+        except Exception as error:  # whatever a stranger's bytes make of the reader
+            logger.warning("client %s gives no answer that can be used: %s", self.line.keys[client], error)
+            return None
+
+    def _costs(self, kind: Kind, asked: int, answered: int) -> None:
+        self.traffic.answer(kind.word, answered, kind.size, answered * kind.runs, answered * kind.epsilon)
+        self.counted(asked, asked - answered)
+
+    def _ids(self, clients: ArrayLike) -> Ids:
+        ids = np.atleast_1d(np.asarray(clients, dtype=np.intp))
+        _check_within("ask: it names a client", ids, len(self.line.keys))
+        return ids
+
+
+def _check_within(what: str, numbers: Rows, count: int) -> None:
+    wrong = numbers[(numbers < 0) | (numbers >= count)]
+    if len(wrong):
+        raise ValueError(f"{what} that there is not: {wrong[0]}; there are {count}")
