@@ -12,7 +12,7 @@ import pytest
 
 from coterie.catalog import fedavg
 from coterie.recipe import play
-from coterie.simulation import pool
+from coterie.simulation import pool, worker
 from coterie.simulation.pool import Pool, Single, hire
 from coterie.simulation.shelf import Shelf
 from coterie.simulation.work import Task
@@ -90,6 +90,15 @@ def test_many_large_tasks_go_in_waves(workers, monkeypatch):
     values = np.random.default_rng(0).normal(size=(40, 300))
     np.testing.assert_array_equal(workers.run([Double(row) for row in values]), 2 * values)
     assert os.fstat(workers.office.inbox.file).st_size < 30_000
+
+
+def test_large_results_leave_in_parts(monkeypatch):
+    monkeypatch.setattr(worker, "ROOM", 10_000)
+    workers, values = Pool(None, None, 2), np.random.default_rng(0).normal(size=300)
+    for result in workers.run([Double(values)] * 60):
+        np.testing.assert_array_equal(result, 2 * values)
+    assert all(os.fstat(outbox.file).st_size < 30_000 for outbox in workers.office.outboxes)
+    workers.close()
 
 
 def test_no_tasks_are_no_work(workers):

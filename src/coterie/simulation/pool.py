@@ -11,16 +11,15 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from coterie.simulation.clients import Clients
 from coterie.simulation.path import Path
 from coterie.simulation.shelf import Shelf
 from coterie.simulation.work import Alone, Crew, Outcome, Task
-from coterie.simulation.worker import END, TICKET, Failed, Post, one_thread, work
+from coterie.simulation.worker import END, ROOM, TICKET, Failed, Post, one_thread, work
 
-ROOM = 2**26
-"""Bytes of arrays that are on their way to workers at once, give or take one task's."""
 MOST = 10_000
 """Tasks that are on their way at once: their tickets fit into a pipe."""
 
@@ -119,16 +118,27 @@ class Office:
         """Returns the results, or failures, of as many tasks as there is room for, in their order."""
         self.inbox.clear()
         parcels = self.inbox.lay(tasks[:MOST], ROOM)
-        results: list[Any] = [None] * len(parcels)
         try:
             for line in self.lines:
                 line.send(parcels)
             os.write(self.tickets, b"".join(map(TICKET.pack, [*range(len(parcels)), *[END] * len(self.lines)])))
-            for line, outbox in zip(self.lines, self.outboxes, strict=True):
-                for number, parcel in line.recv():
-                    results[number] = outbox.take(parcel, copy=True)
+            return self._collected(len(parcels))
         except (EOFError, OSError) as error:
             raise RuntimeError(f"a worker {self._fate()}; was it killed, or out of memory?") from error
+
+    def _collected(self, count: int) -> list[Any]:
+        """Takes the results off the workers' shelves as these fill up."""
+        results: list[Any] = [None] * count
+        working = dict(zip(self.lines, self.outboxes, strict=True))
+        while working:
+            for line in [line for line in wait(list(working)) if isinstance(line, Connection)]:
+                done, last = line.recv()
+                for number, parcel in done:
+                    results[number] = working[line].take(parcel, copy=True)
+                if last:
+                    del working[line]
+                else:
+                    line.send([])
         return results
 
     def close(self) -> None:

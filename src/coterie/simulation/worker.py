@@ -28,6 +28,10 @@ END = -1
 """A ticket that says there are no more; one for each worker."""
 
 
+ROOM = 2**24
+"""Bytes of arrays that lie on a shelf at once, give or take one task's."""
+
+
 @dataclass(frozen=True)
 class Failed:
     """What stands for the result of a task that failed."""
@@ -42,7 +46,7 @@ class Post:
     """Where a worker sits: its ends of the pipes, and the shelves that tasks come from and results go to."""
 
     line: Connection
-    """Parcels come; numbered parcels go back."""
+    """Parcels come; numbered parcels go back, and whether these are the last."""
     tickets: int
     lifeline: int
     """Nobody writes here. It ends when the parent does."""
@@ -61,8 +65,15 @@ def work(path: Path, clients: Clients, post: Post, parents: tuple[int, ...]) -> 
     with one_thread():
         while True:
             parcels: list[Parcel] = post.line.recv()
+            done: list[tuple[int, Parcel]] = []
+            for number in _drawn(post.tickets):
+                done.append((number, _done(path, clients, post, parcels[number])))
+                if post.outbox.used > ROOM:
+                    post.line.send((done, False))
+                    done = post.line.recv()
+                    post.outbox.clear()
+            post.line.send((done, True))
             post.outbox.clear()
-            post.line.send([(number, _done(path, clients, post, parcels[number])) for number in _drawn(post.tickets)])
 
 
 @contextmanager
