@@ -118,7 +118,9 @@ def test_files_mangled_at_random_are_read_or_refused_but_never_break_the_reader(
 
 def test_everything_that_is_wrong_is_said_at_once(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "bad.toml").write_text('rounds = 0\nmethods = ["unifrm"]\n[partition]\nscheme = "shard"\n[training]\nlr = -1.0\n')
+    (tmp_path / "bad.toml").write_text(
+        'rounds = 0\nmethods = ["unifrm"]\n[partition]\nscheme = "shard"\n[training]\nlr = -1.0\n'
+    )
     assert main(["compare", "bad.toml", "--clients", "0"]) == 2
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 5
@@ -158,6 +160,11 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path, monkeypatch, capsys)
         ("partition --scheme dirichlet --alpha 0", "--alpha"),
         ("partition --clients 2000", "1438"),
         ("partition --out /nowhere/x.npz", "--out"),
+        ("partition --plot p.gif", "--plot"),
+        ("partition --target entropi=1", "--target"),
+        ("partition --target entropy=9", "--target"),
+        ("partition --target entropy", "--target"),
+        ("compare --partition nowhere.npz", "no file"),
         ("report nowhere", "no run is here"),
         ("resume nowhere", "no run is here"),
         ("reproduce nothing", "no reproduction"),

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from tests.experiments.test_figures import CELLS
 
 from coterie.experiments import report
+from tests.experiments.test_figures import CELLS
 
 
 def material(**changed) -> report.Material:

@@ -32,7 +32,9 @@ def bench(
     from coterie.experiments import bench as benchmarks
     from coterie.experiments.problems import BadInputError, Problem, unknown
 
-    wrong = [Problem("", unknown("benchmark", name, benchmarks.JOBS)) for name in names or [] if name not in benchmarks.JOBS]
+    wrong = [
+        Problem("", unknown("benchmark", name, benchmarks.names())) for name in names or [] if name not in benchmarks.names()
+    ]
     if wrong:
         raise BadInputError(wrong)
     measured = benchmarks.bench(names or [])

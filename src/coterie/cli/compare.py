@@ -43,7 +43,7 @@ def compare(
     ] = None,
     dataset: Annotated[str | None, typer.Option(help="What is learned; see `coterie data`.")] = None,
     data_dir: Annotated[str | None, typer.Option(help="Where data files are looked for first.")] = None,
-    partition: Annotated[str | None, typer.Option(help="Who holds which data: a scheme.")] = None,
+    partition: Annotated[str | None, typer.Option(help="Who holds which data: a scheme, or a partition file (.npz).")] = None,
     shards: Annotated[int | None, typer.Option(help="Shards of each client.")] = None,
     classes: Annotated[int | None, typer.Option(help="Classes of each client.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Concentration of a Dirichlet scheme.")] = None,

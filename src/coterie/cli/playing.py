@@ -36,7 +36,7 @@ def play(
     """Plays what is left of a run. Exits with 1 if it failed or was stopped."""
     screen = said.console(progress=True)
     try:
-        with _watched(store, screen):
+        with watched(store):
             outcomes = list(grid.play(store, experiment, jobs=jobs, on=on, every=every))
     except BusyError as busy:
         raise BadInputError([Problem("", str(busy))]) from None
@@ -70,9 +70,9 @@ def _what_next(store: Store, failed: list[Outcome]) -> str:
 
 
 @contextmanager
-def _watched(store: Store, screen: Console) -> Iterator[None]:
+def watched(store: Store) -> Iterator[None]:
     """Shows progress while the block runs: a live table on a terminal, a line now and then elsewhere."""
-    watch = Watch(store)
+    watch, screen = Watch(store), said.console(progress=True)
     if screen.is_terminal:
         with Live(get_renderable=watch.table, console=screen, refresh_per_second=4, transient=True):
             yield

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -53,6 +55,9 @@ def reproduce(
         return
     if name is not None and name not in known:
         raise BadInputError([Problem("", unknown("reproduction", name, known))])
-    options = there.Options(setting, seeds, rounds, methods, data_dir, jobs, on, out)
-    found = {one: there.run(one, options) for one in (known if everything else [str(name)])}
+    from coterie.cli.playing import watched
+
+    options = there.Options(setting, seeds, rounds, methods, data_dir, jobs, on, out, watched)
+    with redirect_stdout(sys.stderr if json == "-" else sys.stdout):
+        found = {one: there.run(one, options) for one in (known if everything else [str(name)])}
     said.write_json(json, found if everything else found[str(name)])

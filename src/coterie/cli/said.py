@@ -25,14 +25,25 @@ PAPER = 160
 
 def check_json(target: str | None) -> None:
     """Refuses a file that could not be written, before any work is done."""
+    if target is not None and target != "-":
+        check_folder("--json", Path(target))
+
+
+def check_folder(flag: str, file: Path | None) -> None:
+    """Refuses a file whose folder is not there, or that is a folder."""
+    if file is None:
+        return
+    if file.is_dir():
+        raise wrong(flag, f"{file} is a folder, not a file")
+    if not file.resolve().parent.is_dir():
+        raise wrong(flag, f"there is no folder {file.resolve().parent}")
+
+
+def wrong(where: str, what: str) -> ValueError:
+    """Bad input, with the flag that is to blame."""
     from coterie.experiments.problems import BadInputError, Problem
 
-    if target is None or target == "-":
-        return
-    folder = Path(target).resolve().parent
-    if not folder.is_dir() or Path(target).is_dir():
-        what = f"{target} is a folder, not a file" if Path(target).is_dir() else f"there is no folder {folder}"
-        raise BadInputError([Problem("--json", what)])
+    return BadInputError([Problem(where, what)])
 
 
 def write_json(target: str | None, document: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from coterie.data.partition import Partition
 from coterie.data.pathological import Pathological
 from coterie.data.pictures import picture, side_by_side
 from coterie.data.quantity import Quantity
+from coterie.data.saved import Saved
 from coterie.data.scheme import Scheme, name_of
 from coterie.data.shards import Shards
 from coterie.data.sources import load
@@ -48,7 +49,7 @@ _ALL: tuple[type[Scheme], ...] = (
     *(Exponential, Linear, Square, Quantity, Natural),
 )
 SCHEMES: dict[str, type[Scheme]] = {name_of(scheme): scheme for scheme in _ALL}
-"""Every scheme by its name on the command line."""
+"""Every scheme by its name on the command line. Beside them, `Saved` reads a partition file."""
 
 __all__ = [
     "SCHEMES",
@@ -68,6 +69,7 @@ __all__ = [
     "Partition",
     "Pathological",
     "Quantity",
+    "Saved",
     "Scheme",
     "Shards",
     "Splits",

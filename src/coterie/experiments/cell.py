@@ -20,6 +20,8 @@ from coterie.experiments.locks import held
 from coterie.experiments.store import Cell, Store
 from coterie.recipe import play
 
+_parents: dict[int, int] = {}
+"""Whose child each process was when its first cell began: a worker whose parent was killed must not go on."""
 PATIENCE = 60.0
 """Seconds that a cell waits for the end of an earlier process's round."""
 
@@ -44,7 +46,7 @@ class Settings:
 
 def run(folder: Path, experiment: Experiment, cell: Cell, settings: Settings) -> Outcome:
     """Plays a cell to its end, or to the end of the round in which it is asked to stop. Never raises."""
-    store, parent = Store(folder), os.getppid()
+    store, parent = Store(folder), _parents.setdefault(os.getpid(), os.getppid())
     _ignore_interrupts()
     place = store.cell(cell)
     place.mkdir(parents=True, exist_ok=True)
@@ -64,6 +66,8 @@ def _play(store: Store, experiment: Experiment, cell: Cell, settings: Settings, 
     journal.cut(place, done)
     if done >= experiment.rounds:
         return True
+    if stop():
+        return False
     federation = _federation(store, experiment, cell, settings)
     try:
         if saved is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +17,9 @@ from coterie.experiments.methods import IN_PYTHON
 from coterie.experiments.reading import Overrides
 from coterie.experiments.store import Store, results
 from coterie.recipe import Recipe
+
+Watch = Callable[[Store], AbstractContextManager[Any]]
+"""Made with a run, and entered while it is played."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +56,14 @@ def compare(
     out: str | Path | None = None,
     jobs: int | None = None,
     on: str = "loky",
+    watch: Watch = nullcontext,
     **settings: Any,
 ) -> Comparison:
     """Plays methods × seeds and returns the results.
 
     `settings` are the keys of an experiment's file, and count more than what `file` says; tables are dicts, such as
     `partition={"scheme": "shards"}`. `methods` are names, or recipes of your own by a name for each; names may stand
-    beside them: `{"mine": my_recipe, "uniform": "uniform"}`.
+    beside them: `{"mine": my_recipe, "uniform": "uniform"}`. `watch` is entered with the run while it is played.
 
     Raises `BadInputError`, a ValueError, with all that is wrong before anything runs.
     """
@@ -74,7 +79,7 @@ def compare(
     if isinstance(methods, Mapping):
         experiment = _with(experiment, methods, recipes)
     folder = Path(out) if out else run.free_name(Path("runs"), run.name_of(experiment))
-    return _played(run.start(experiment, folder, where), experiment, jobs, on)
+    return _played(run.start(experiment, folder, where), experiment, jobs, on, watch)
 
 
 def resume(
@@ -88,8 +93,10 @@ def resume(
     return _played(store, experiment, jobs, on)
 
 
-def _played(store: Store, experiment: Experiment, jobs: int | None, on: str) -> Comparison:
-    for outcome in grid.play(store, experiment, jobs=jobs, on=on):
+def _played(store: Store, experiment: Experiment, jobs: int | None, on: str, watch: Watch = nullcontext) -> Comparison:
+    with watch(store):
+        outcomes = list(grid.play(store, experiment, jobs=jobs, on=on))
+    for outcome in outcomes:
         if outcome.state == "failed":
             raise RuntimeError(f"{outcome.cell.method}, seed {outcome.cell.seed}: {outcome.reason}")
     run.finish(store)

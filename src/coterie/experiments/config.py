@@ -12,7 +12,7 @@ from coterie.experiments import methods, toml
 from coterie.experiments.experiment import Entry, Experiment
 from coterie.experiments.lines import lines_of
 from coterie.experiments.problems import BadInputError, Problem
-from coterie.experiments.reading import Overrides, Reader
+from coterie.experiments.reading import UNSAID, Overrides, Reader
 from coterie.rooms import ROOMS, kebab
 
 TABLES = frozenset({"partition", "world", "training", "entries"})
@@ -65,7 +65,7 @@ def document(experiment: Experiment) -> dict[str, Any]:
         "methods": list(experiment.labels),
         "partition": {"scheme": kebab(type(experiment.partition).__module__), **plain(experiment.partition)},
         "training": plain(experiment.training),
-        "world": plain(experiment.world),
+        "world": {name: one for name, one in plain(experiment.world).items() if name not in UNSAID},
         "set": {entry.label: _settings(entry) for entry in experiment.entries},
     }
 

@@ -6,10 +6,9 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cache
 from typing import Any, TypeVar
 
-from coterie.data import SCHEMES, Scheme
+from coterie.data import SCHEMES, Saved, Scheme
 from coterie.experiments import methods
 from coterie.experiments.experiment import DEFAULT_METHODS, Entry, Experiment
 from coterie.experiments.lines import line_of
@@ -47,9 +46,13 @@ COMMON: dict[str, Parameter] = {
 """Settings of the file's top that stand for the same setting of every method that has it."""
 SPECIAL: dict[str, Parameter] = {
     "seeds": Parameter("seeds", int | tuple[int, ...], 3),
-    "methods": Parameter("methods", tuple[str, ...], DEFAULT_METHODS),
+    "methods": Parameter("methods", tuple[str, ...], DEFAULT_METHODS, "The methods that are compared."),
     "backbone": Parameter("backbone", Any, "sgd"),
 }
+OFFERED: dict[str, type[Scheme]] = {**SCHEMES, "saved": Saved}
+"""What `scheme` in [partition] may name."""
+UNSAID = frozenset({"behaviors"})
+"""Settings that only Python can give."""
 TABLES = ("partition", "training", "world", "set")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}")
 
@@ -74,10 +77,14 @@ class Reader:
         """Puts a value from outside in place of what the file says.
 
         With another scheme, the settings of the file's scheme go; with other methods, the settings of those that do
-        not take part.
+        not take part. A partition file is the scheme 'saved'.
         """
         if path == ("partition", "scheme") and self._other_scheme(given):
             self.document["partition"] = {}
+        if path == ("partition", "scheme") and str(given).endswith(".npz"):
+            self.flags[path] = self.flags["partition", "path"] = flag
+            self.document["partition"] = {"scheme": "saved", "path": given}
+            return
         if path == ("methods",) and isinstance(self.document.get("set"), dict):
             self.document["set"] = {label: one for label, one in self.document["set"].items() if label in given}
         table: Any = self.document
@@ -169,7 +176,7 @@ class Reader:
             self.wrong((name,), f"{name}: must be {LIMITS[name][0]}, not {shown(value)}")
 
     def _partition(self, table: Doc) -> Scheme | None:
-        offered = SCHEMES
+        offered = OFFERED
         name = table.get("scheme", "iid")
         if not isinstance(name, str) or name not in offered:
             self.wrong(("partition", "scheme"), unknown("scheme", str(name), offered))
@@ -256,10 +263,9 @@ def top_keys() -> dict[str, Parameter]:
     return {**own, **COMMON, **special}
 
 
-@cache
 def _known(kind: type) -> Mapping[str, Parameter]:
-    """What can be set of a class; reading it off the source takes a while."""
-    return parameters_of(kind)
+    """What can be set of a class, as a file can say it."""
+    return {name: one for name, one in parameters_of(kind).items() if name not in UNSAID}
 
 
 def shown(value: Any) -> str:

@@ -9,11 +9,15 @@ from __future__ import annotations
 import inspect
 import pkgutil
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from coterie.experiments.comparison import Watch
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class Options:
     jobs: int | None = None
     on: str = "loky"
     out: Path | None = None
+    watch: Watch = nullcontext
+    """Shows the progress of a run while it is played."""
 
 
 def names() -> list[str]:

@@ -55,7 +55,7 @@ def play(reproduction: str, settings: Mapping[str, Setting], options: Options) -
     asked = setting.asked(options)
     labels = asked.pop("methods")
     folder = options.out or run.free_name(Path("runs"), f"{reproduction}-{name}")
-    played = comparison.compare(methods=labels, out=folder, jobs=options.jobs, on=options.on, **asked)
+    played = comparison.compare(methods=labels, out=folder, jobs=options.jobs, on=options.on, watch=options.watch, **asked)
     found = played.document
     for label, one in found["methods"].items():
         one["last_fifth_loss"] = asdict(_last_fifth_loss(played.rounds[played.rounds["method"] == label]))
