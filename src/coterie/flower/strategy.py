@@ -162,8 +162,10 @@ class CoterieStrategy(Strategy):  # type: ignore[misc] # flwr is an extra
         return messages
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
-        """As the strategy inside does it, in the order of nodes."""
-        metrics: MetricRecord | None = self.inner.aggregate_evaluate(server_round, sorted(replies, key=lambda one: one.metadata.src_node_id))
+        """As the strategy inside does it, in the order of the clients' keys."""
+        place = {} if self._nodes is None else {node: n for n, node in enumerate(self._nodes.here().values())}
+        ordered = sorted(replies, key=lambda one: place.get(one.metadata.src_node_id, len(place)))
+        metrics: MetricRecord | None = self.inner.aggregate_evaluate(server_round, ordered)
         return metrics
 
     def summary(self) -> None:
