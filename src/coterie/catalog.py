@@ -18,12 +18,14 @@ from functools import cache
 from types import FunctionType, MappingProxyType
 from typing import Any, get_type_hints
 
-from coterie.aggregators import BySize, Mean
-from coterie.backbones import SGD, FineTune, Prox
-from coterie.neighbors import Alone, Gossip
-from coterie.recipe import Central, Peers, Recipe
+from coterie.aggregators import Boltzmann, BySize, Fomo, MaskedMean, Mean, OwnShare
+from coterie.backbones import SGD, DisPfl, Ditto, FedBN, FineTune, Prox
+from coterie.coalitions import ClusterFL
+from coterie.neighbors import Afind, Alone, Federico, Gossip, Pens
+from coterie.neighbors.topologies import Topology
+from coterie.recipe import ByCoalition, Central, Peers, Recipe
 from coterie.rooms import ROOMS, added, kebab, rules
-from coterie.rules import Aggregator, Backbone, Selector
+from coterie.rules import Aggregator, Backbone, Listener, Selector
 from coterie.selectors import ClustersOnly, FedCor, FedCVRBolt, Uniform
 from coterie.settings import Parameter, meanings, nearest, parameters_of, refuse_unknown
 
@@ -65,6 +67,32 @@ def central(selector: type[Selector], aggregator: Aggregator = ALIKE, **defaults
     return method
 
 
+def peers(listener: type[Listener], what: str, aggregator: Aggregator = ALIKE, **defaults: Any) -> Callable[..., Peers]:
+    """The method that a rule of listening makes: its fields, some with defaults of their own, and a backbone.
+
+    >>> from coterie.neighbors import Pens
+    >>> peers(Pens, "PENS for few rounds.", search=5)(keep=1).listener.search
+    5
+    """
+    own = {
+        name: field.replace(kind=inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name, field.default))
+        for name, field in inspect.signature(listener).parameters.items()
+    }
+    backbone = inspect.Parameter("backbone", inspect.Parameter.KEYWORD_ONLY, default=SGD(), annotation=Backbone)
+    signature = inspect.Signature([*own.values(), backbone], return_annotation=Peers)
+
+    def method(**settings: Any) -> Peers:
+        bound = signature.bind(**settings)
+        bound.apply_defaults()
+        trained = bound.arguments.pop("backbone")
+        return Peers(trained, aggregator, listener(**bound.arguments))
+
+    method.__doc__ = what
+    method.__signature__ = signature  # type: ignore[attr-defined]
+    method.__annotations__ = {**get_type_hints(listener), "backbone": Backbone, "return": Peers}
+    return method
+
+
 def fedavg(per_round: int = PER_ROUND, *, backbone: Backbone = SGD()) -> Central:
     """Averages by samples what a few clients drawn at random have trained (McMahan et al., 2017)."""
     return Central(backbone, BySize(), Uniform(per_round))
@@ -79,6 +107,19 @@ def fedavg_ft(per_round: int = PER_ROUND, *, head_only: bool = False, backbone: 
     """FedAvg whose clients use the model after one more epoch on their own data (Cheng, Chadha and Duchi, 2021)."""
     tune = replace(backbone.steps, epochs=1)
     return Central(FineTune(backbone, tune, head_only), BySize(), Uniform(per_round))
+
+
+def fed_bn(per_round: int = PER_ROUND, *, backbone: Backbone = SGD()) -> Central:
+    """FedAvg whose clients keep batch normalization to themselves (Li et al., 2021)."""
+    return Central(FedBN(backbone), BySize(), Uniform(per_round))
+
+
+def cluster_fl(
+    per_round: int = PER_ROUND, *, groups: int = 5, recluster_every: int = 3, mu: float = 0.001, backbone: SGD = SGD()
+) -> ByCoalition:
+    """Clusters of clients by k-means of their models, each with a model of its own (Ouyang et al., 2021)."""
+    former = ClusterFL(groups, recluster_every)
+    return ByCoalition(Prox(mu, backbone.steps), BySize(), former, selector=Uniform(per_round))
 
 
 def fedcor_probe(
@@ -122,11 +163,53 @@ def local(*, backbone: Backbone = SGD()) -> Peers:
     return Peers(backbone, Mean(), Alone())
 
 
-def gossip(*, peers: int = 10, backbone: Backbone = SGD()) -> Peers:
+def gossip(*, peers: int = 10, topology: Topology = "full", backbone: Backbone = SGD()) -> Peers:
     """No server: clients average their models, by samples, with a few others drawn at random (Ormándi et al., 2013)."""
-    return Peers(backbone, BySize(), Gossip(peers))
+    return Peers(backbone, BySize(), Gossip(peers, topology))
 
 
+def fomo(*, peers: int = 10, topology: Topology = "full", backbone: Backbone = SGD()) -> Peers:
+    """Clients mix a few others' models by how much each lowers their own loss (Zhang et al., 2021)."""
+    return Peers(backbone, Fomo(), Gossip(peers, topology))
+
+
+def dis_pfl(
+    *,
+    peers: int = 10,
+    topology: Topology = "full",
+    density: float = 0.5,
+    anneal: float = 0.5,
+    rounds: int = 500,
+    backbone: SGD = SGD(),
+) -> Peers:
+    """Clients with sparse models of their own average with a few others what both use (Dai et al., 2022)."""
+    return Peers(DisPfl(density, anneal, rounds, backbone.steps), MaskedMean(), Gossip(peers, topology))
+
+
+def ditto(per_round: int = PER_ROUND, *, pull: float = 1.0, backbone: SGD = SGD()) -> Central:
+    """FedAvg whose clients also train a model of their own that is pulled to the shared one (Li et al., 2021)."""
+    return Central(Ditto(pull, backbone, backbone.steps), BySize(), Uniform(per_round))
+
+
+PRINTED: Mapping[str, Any] = MappingProxyType(
+    {"threshold": "printed", "tau": 0.5, "entropy": "sum", "probe": "auto", "memory": 0.0, "restart": False}
+)
+"""AFIND as its paper prints it."""
+pens = peers(Pens, "Clients find those whose models suit their data, then gossip with these (Onoszko et al., 2021).", BySize())
+federico = peers(Federico, "Clients mix by how well others' models explain their own data (Sui et al., 2022).")
+afind = peers(Afind, "Clients listen to those with like gradients, all alike; our threshold (after AFIND).", OwnShare())
+afind_plus = peers(
+    Afind,
+    "Clients listen to those with like gradients, by their losses; our threshold (after AFIND+).",
+    OwnShare(0.5, Boltzmann()),
+)
+afind_printed = peers(Afind, "AFIND as printed: its threshold is inactive on large graphs (AFIND).", **PRINTED)
+afind_plus_printed = peers(
+    Afind,
+    "AFIND+ as printed: its threshold is inactive on large graphs (AFIND+).",
+    Boltzmann(probe="auto"),
+    **PRINTED,
+)
 fedcvr_bolt, clusters_only = central(FedCVRBolt, BySize()), central(ClustersOnly, BySize())
 
 
@@ -160,16 +243,16 @@ def collect() -> Mapping[str, Method]:
     """All methods by name: written here, made of selectors, and added by other packages."""
     found: dict[str, Callable[..., Recipe]] = {**added("recipes", callable)}
     found |= {name: central(selector) for name, selector in rules("selectors").items()}
-    found |= {kebab(function.__name__): function for function in _written()}
+    found |= {kebab(name): function for name, function in _written()}
     return MappingProxyType({name: Method(name, found[name]) for name in sorted(found)})
 
 
-def _written() -> Iterator[Callable[..., Recipe]]:
-    for thing in list(globals().values()):
-        if isinstance(thing, FunctionType) and thing.__module__ == __name__ and not thing.__name__.startswith("_"):
+def _written() -> Iterator[tuple[str, Callable[..., Recipe]]]:
+    for name, thing in list(globals().items()):
+        if isinstance(thing, FunctionType) and thing.__module__ == __name__ and not name.startswith("_"):
             made = get_type_hints(thing).get("return")
             if inspect.isclass(made) and issubclass(made, Recipe) and made is not Recipe:
-                yield thing
+                yield name, thing
 
 
 METHODS = collect()
@@ -194,8 +277,8 @@ def parameters(name: str) -> Mapping[str, Parameter]:
     recipe = find(name).build(**{p.name: PER_ROUND for p in known.values() if p.required and p.name == "per_round"})
     shape = {p.name: p for p in parameters_of(type(recipe)).values() if p.name not in known and p.name in _settable(recipe)}
     known |= {field: replace(parameter, default=getattr(recipe, field)) for field, parameter in shape.items()}
-    parts = [recipe, *(getattr(recipe, field.name) for field in fields(recipe))]
-    documented = {name: text for part in parts for name, text in meanings(type(part)).items()}
+    kinds: list[type] = [type(recipe), *(type(getattr(recipe, field.name)) for field in fields(recipe))]
+    documented = {name: text for kind in kinds for name, text in meanings(kind).items()}
     return MappingProxyType({p.name: replace(p, meaning=p.meaning or documented.get(p.name, "")) for p in known.values()})
 
 

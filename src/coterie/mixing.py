@@ -49,6 +49,12 @@ class Mixing(Merge):
             mixed[hearing] = self.weights[hearing].astype(np.float32) @ models
         return mixed
 
+    def times(self, factors: sparse.csr_array) -> Mixing:
+        """The same weights times some factors, each row again summing to 1."""
+        if factors.dtype == bool:
+            return self
+        return rows_to_one(sparse.csr_array(self.weights.multiply(factors)))
+
     def uses(self) -> NDArray[np.bool_]:
         used = np.zeros(self.weights.shape[1], dtype=bool)
         used[self.weights.indices[self.weights.data != 0]] = True

@@ -221,6 +221,15 @@ class Peers(Recipe):
             why=window.why,
         )
 
+    def mix(self, view: View, plan: Plan, replies: Replies, state: State) -> tuple[Merge, State]:
+        if len(replies) < max(plan.min_replies, 1):
+            return super().mix(view, plan, replies, state)
+        heeds, listener = self.listener.heed(view.towards("heed"), plan, replies, state["listener"])
+        start = plan.start[np.searchsorted(plan.trainers, replies.clients)]
+        heeded = replace(plan, trainers=replies.clients, start=start, hears=sparse.csr_array(heeds > 0))
+        merge, state = super().mix(view, heeded, replies, {**state, "listener": listener})
+        return (merge.times(heeds) if isinstance(merge, Mixing) else merge), state
+
 
 def play(recipe: Recipe, federation: Federation, rounds: int, state: State | None = None) -> Iterator[Record]:
     """Plays a recipe on a federation, yielding one record a round.

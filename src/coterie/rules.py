@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float32
+from scipy import sparse
 
 from coterie.federation import Local, View
 from coterie.mixing import Merge
@@ -76,6 +77,15 @@ class Listener(Rule, ABC):
     @abstractmethod
     def listen(self, view: View, state: State) -> Hears:
         """Returns clients × clients, true where the row's client hears the column's; the diagonal is oneself."""
+
+    def heed(self, view: View, plan: Plan, replies: Replies, state: State) -> tuple[sparse.csr_array, State]:
+        """After training: what each client makes of the replies that it hears, and the state with what it found out.
+
+        Clients × replies, not negative, nothing outside the plan. Only replies above zero are weighed by the
+        aggregator, whose weights are multiplied by these. `learn` comes later, with a plan of these replies only.
+        Usually a client heeds all that it hears alike.
+        """
+        return plan.support(replies.clients), state
 
 
 class Aggregator(Rule, ABC):

@@ -1,9 +1,13 @@
 """What replies become: one rule a file, one line here."""
 
+from coterie.aggregators.boltzmann import Boltzmann
 from coterie.aggregators.by_size import BySize
+from coterie.aggregators.fomo import Fomo
 from coterie.aggregators.krum import Krum
+from coterie.aggregators.masked_mean import MaskedMean
 from coterie.aggregators.mean import Mean
 from coterie.aggregators.median import Median
+from coterie.aggregators.own_share import OwnShare
 from coterie.aggregators.trimmed_mean import TrimmedMean
 
-__all__ = ["BySize", "Krum", "Mean", "Median", "TrimmedMean"]
+__all__ = ["Boltzmann", "BySize", "Fomo", "Krum", "MaskedMean", "Mean", "Median", "OwnShare", "TrimmedMean"]

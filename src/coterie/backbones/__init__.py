@@ -1,7 +1,10 @@
 """How a client trains, what it shares and what stays: one way a file, one line here."""
 
+from coterie.backbones.dis_pfl import DisPfl
+from coterie.backbones.ditto import Ditto
+from coterie.backbones.fed_bn import FedBN
 from coterie.backbones.fine_tune import FineTune
 from coterie.backbones.prox import Prox
 from coterie.backbones.sgd import SGD
 
-__all__ = ["SGD", "FineTune", "Prox"]
+__all__ = ["SGD", "DisPfl", "Ditto", "FedBN", "FineTune", "Prox"]
