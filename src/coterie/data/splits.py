@@ -13,7 +13,7 @@ from coterie import seeds
 from coterie.data.dataset import Dataset
 from coterie.data.partition import Indices, Partition
 
-Judged = Literal["shares", "own", "owners", "auto"]
+Judged = Literal["shares", "own", "owners", "same", "auto"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,8 @@ def split_clients(
     Training comes first, then hold-out (FedCor: the first 80 % and the last 20 %), then test; a client that holds
     anything trains on one sample at least. `test` says where test samples come from: "shares" draws `test_size` or fewer
     of the global test samples by the client's own label shares, without replacement within a client; "own" cuts
-    `test_fraction` of its own; "owners" takes those of its natural owner. "auto" is "owners" for a natural
+    `test_fraction` of its own; "owners" takes those of its natural owner; "same" judges all that hold anything on the
+    same `test_size` global test samples. "auto" is "owners" for a natural
     partition of data that have such, "own" for a regression, else "shares".
     """
     partition.check(dataset)
@@ -82,7 +83,10 @@ def split_clients(
     train, held_out, cut_off = (_slices(shuffled, partition, *cut) for cut in zip([0 * sizes, *ends[:2]], ends, strict=True))
     if judged == "own":
         return Splits(train, held_out, cut_off, "train")
-    groups = _of_owners(dataset, partition) if judged == "owners" else _by_shares(dataset, partition, test_size, seed)
+    if judged == "owners":
+        groups = _of_owners(dataset, partition)
+    else:
+        groups = (_the_same if judged == "same" else _by_shares)(dataset, partition, test_size, seed)
     return Splits(train, held_out, groups, "test")
 
 
@@ -90,8 +94,8 @@ def _judged(dataset: Dataset, partition: Partition, test: Judged) -> Judged:
     natural = dataset.owners is not None and dataset.owners_test is not None and partition.scheme == "natural"
     if test == "auto":
         return "owners" if natural else "shares" if dataset.classes else "own"
-    if test not in ("shares", "own", "owners"):
-        raise ValueError(f"test: must be 'shares', 'own', 'owners' or 'auto', not {test!r}")
+    if test not in ("shares", "own", "owners", "same"):
+        raise ValueError(f"test: must be 'shares', 'own', 'owners', 'same' or 'auto', not {test!r}")
     if test == "owners" and not natural:
         raise ValueError("test: 'owners' needs the natural partition of a dataset whose test samples have owners")
     if test == "shares" and not dataset.classes:
@@ -132,6 +136,12 @@ def _by_shares(dataset: Dataset, partition: Partition, size: int, seed: int) -> 
         wanted = label_quota(counts, room, size)
         rows.append(np.concatenate([dice.choice(pools[c], wanted[c], replace=False) for c in np.flatnonzero(wanted)] or [[]]))
     return _groups(rows)
+
+
+def _the_same(dataset: Dataset, partition: Partition, size: int, seed: int) -> Groups:
+    dice = seeds.rng(seed, "splits", "test")
+    drawn = dice.choice(len(dataset.x_test), min(size, len(dataset.x_test)), replace=False)
+    return _groups([drawn if held else drawn[:0] for held in partition.sizes])
 
 
 def label_quota(counts: Int64[np.ndarray, " classes"], room: Int64[np.ndarray, " classes"], size: int) -> NDArray[np.int64]:

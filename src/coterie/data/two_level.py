@@ -26,7 +26,7 @@ class TwoLevel(Scheme):
 
     1. Features z_i = f(x_i) (Eq. 6.6): `features` is "pca", "random-convolution", "efficientnet", a torch module, a
        function or the rows themselves; see `coterie.data.features`.
-    2. `clusters` groups of alike samples (Eq. 6.7) by mini-batch k-means, or by any `clusterer`.
+    2. `clusters` groups of alike samples (Eq. 6.7) by k-means, or by any `clusterer`.
     3. For each cluster k shares π ~ Dir(α) over the clients (Eq. 6.9), for each class c in it φ ~ Dir(β) (Eq. 6.11).
     4. A sample of cluster k and class c goes to client j with probability ∝ π_j φ_j (Eq. 6.13–6.15).
     5. Clients below `min_size` receive samples from the largest.

@@ -76,6 +76,11 @@ def trained_accuracy(rounds: Rounds) -> float:
     return _mean(clients(rounds, "client_accuracy_trained"))
 
 
+def personal_accuracy(rounds: Rounds) -> float:
+    """The same of the models that clients keep beside the one they follow; only where a backbone makes such."""
+    return _mean(clients(rounds, "client_accuracy_personal"))
+
+
 def weighted_accuracy(rounds: Rounds, sizes: ArrayLike) -> float:
     """Mean over clients weighted by the training samples that they hold."""
     found = clients(rounds, keep=True)

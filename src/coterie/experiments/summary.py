@@ -33,6 +33,7 @@ PLAIN: dict[str, Metric] = {
     "loss": metrics.loss,
     "client_accuracy": metrics.client_accuracy,
     "client_accuracy_trained": metrics.trained_accuracy,
+    "client_accuracy_personal": metrics.personal_accuracy,
     "worst_decile": metrics.worst_decile,
     "jain": metrics.jain,
     "unanswered": metrics.unanswered,

@@ -10,6 +10,7 @@ from math import prod
 from re import fullmatch
 
 from torch import Tensor, nn
+from torch.nn import functional
 
 from coterie.simulation.chain import chain_of
 from coterie.simulation.dense import DensePath
@@ -27,6 +28,8 @@ NAMES = {
     "mlp-200": "hidden layers of 200 and 200 with ReLU",
     "cnn": "5×5 convolutions of 10 and 20, each pooled, then 50 and ReLU",
     "cnn-cifar": "3×3 convolutions of 32, 64 and 64, the first two pooled, then 64 and ReLU",
+    "mlp-bn": "hidden layers of 64 and 30, each batch-normalized before ReLU",
+    "cnn-bn": "3×3 convolutions of 16 and 32, each batch-normalized, through ReLU and pooled, then 64 and ReLU",
 }
 
 
@@ -65,6 +68,11 @@ def builder(model: Model, shape: Sequence[int], outputs: int) -> Build:
             return lambda: mlp(prod(shape), (), outputs)
         case "line":
             return lambda: nn.Sequential(nn.Flatten(), nn.Linear(prod(shape), outputs, bias=False))
+        case "mlp-bn":
+            return lambda: mlp_bn(prod(shape), widths, outputs)
+        case "cnn-bn":
+            small = _image(model, shape, 4)
+            return lambda: cnn_bn(small, outputs)
         case "cnn":
             image = _image(model, shape, 16)
             return lambda: cnn(image, outputs)
@@ -104,6 +112,34 @@ def cnn_cifar(image: Sequence[int], outputs: int) -> nn.Sequential:
         *(nn.Conv2d(64, 64, 3), nn.ReLU()),
         *(nn.Flatten(), nn.Linear(64 * prod(left), 64), nn.ReLU(), nn.Linear(64, outputs)),
     )
+
+
+def mlp_bn(inputs: int, hidden: Sequence[int], outputs: int) -> nn.Sequential:
+    """Linear layers, each but the last batch-normalized and through ReLU."""
+    layers: list[nn.Module] = [nn.Flatten()]
+    for before, after in pairwise((inputs, *hidden)):
+        layers += [nn.Linear(before, after), BatchNorm(after), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear((inputs, *hidden)[-1], outputs))
+
+
+def cnn_bn(image: Sequence[int], outputs: int) -> nn.Sequential:
+    """3×3 convolutions of 16 and 32, each batch-normalized, through ReLU and pooled, then a hidden layer of 64."""
+    channels, height, width = image
+    return nn.Sequential(
+        Images(channels, height, width),
+        *(nn.Conv2d(channels, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Flatten(), nn.Linear(32 * (height // 4) * (width // 4), 64), nn.ReLU(), nn.Linear(64, outputs)),
+    )
+
+
+class BatchNorm(nn.BatchNorm1d):
+    """Batch normalization that takes the running statistics where a batch is a single sample, which has none of its own."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training and len(x) > 1:
+            return super().forward(x)
+        return functional.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
 
 
 class Images(nn.Module):
