@@ -64,7 +64,7 @@ def compare(
     availability: Annotated[float | None, typer.Option(help="Share of rounds in which a client is there.")] = None,
     presence: Annotated[str | None, typer.Option(help="always, random, markov, diurnal or trace.")] = None,
     deadline: Annotated[float | None, typer.Option(help="Simulated seconds after which a reply is late.")] = None,
-    engine: Annotated[str | None, typer.Option(help="What trains: simulation.")] = None,
+    engine: Annotated[str | None, typer.Option(help="What trains: simulation, or flower.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Cells at a time; one a core if not given.")] = None,
     on: Annotated[str, typer.Option(help="A joblib backend, such as ray://HOST:PORT.")] = "loky",
     out: Annotated[Path | None, typer.Option(help="The run's folder; runs/NAME if not given.")] = None,
@@ -115,6 +115,7 @@ def start(
     on: str,
     every: float,
     json: str | None,
+    workers: int | None = None,
 ) -> None:
     """Starts a run and plays it to its end."""
     from coterie.cli.playing import play
@@ -124,4 +125,4 @@ def start(
     grid.check_jobs(jobs)
     name = file.stem if file else run.name_of(experiment)
     store = run.start(experiment, out or run.free_name(Path("runs"), name), where)
-    play(store, experiment, jobs=jobs, on=on, every=every, json=json)
+    play(store, experiment, jobs=jobs, on=on, every=every, json=json, workers=workers)

@@ -31,13 +31,20 @@ LINE_EVERY = 5.0
 
 
 def play(
-    store: Store, experiment: Experiment, *, jobs: int | None, on: str, every: float = 2.0, json: str | None = None
+    store: Store,
+    experiment: Experiment,
+    *,
+    jobs: int | None,
+    on: str,
+    every: float = 2.0,
+    json: str | None = None,
+    workers: int | None = None,
 ) -> None:
     """Plays what is left of a run. Exits with 1 if it failed or was stopped."""
     screen = said.console(progress=True)
     try:
         with watched(store):
-            outcomes = list(grid.play(store, experiment, jobs=jobs, on=on, every=every))
+            outcomes = list(grid.play(store, experiment, jobs=jobs, on=on, every=every, workers=workers))
     except BusyError as busy:
         raise BadInputError([Problem("", str(busy))]) from None
     failed = [one for one in outcomes if one.state == "failed"]

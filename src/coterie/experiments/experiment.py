@@ -44,10 +44,10 @@ class Experiment:
     """What is learned: a name that `coterie data` lists, or a file."""
     data_dir: str | None = None
     """A folder in which datasets are looked for first."""
-    engine: Literal["simulation"] = "simulation"
-    """What trains: the simulation, on this machine."""
+    engine: Literal["simulation", "flower"] = "simulation"
+    """What trains: the simulation, in this process, or Flower's simulation."""
     model: str = "mlp"
-    """The architecture: linear, mlp, mlp:128-64, mlp-200, cnn, cnn-cifar."""
+    """The architecture: linear, mlp, mlp:128-64, mlp-200, cnn, cnn-cifar, mlp-bn, cnn-bn."""
     clients: int = 100
     """How many clients there are."""
     per_round: int = 5
@@ -62,7 +62,7 @@ class Experiment:
     """The accuracy whose first crossing is reported, in rounds, bytes and simulated seconds."""
     holdout: float = 0.2
     """The share of its samples that a client keeps back for questions about losses."""
-    test: Literal["auto", "shares", "own", "owners"] = "auto"
+    test: Literal["auto", "shares", "own", "owners", "same"] = "auto"
     """Where a client's own test samples come from; see `coterie.data.split_clients`."""
     client_test_size: int = 200
     """How many test samples a client has at most, where they are drawn from the global test set."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from coterie import data
 from coterie.data import Dataset, Partition
+from coterie.experiments import on_flower
 from coterie.experiments.config import Where
 from coterie.experiments.experiment import Experiment
 from coterie.experiments.problems import BadInputError, Problem
@@ -40,6 +41,8 @@ def prepare(experiment: Experiment, where: Where = lambda path: "") -> tuple[Dat
     The federation of the first seed is set up, and every method writes its first plan on it, so that what a method
     needs and this federation lacks is found here.
     """
+    if experiment.engine == on_flower.ENGINE:
+        on_flower.check(experiment, where)
     first = experiment.seeds[0]
     dataset = load(experiment, first, where)
     try:

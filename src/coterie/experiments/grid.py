@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from coterie.experiments import cell, checkpoint
+from coterie.experiments import cell, checkpoint, on_flower
 from coterie.experiments.cell import Outcome, Settings
 from coterie.experiments.experiment import Experiment
 from coterie.experiments.locks import held
@@ -21,18 +21,25 @@ CLUSTERS = ("ray", "dask")
 
 
 def play(
-    store: Store, experiment: Experiment, *, jobs: int | None = None, on: str = "loky", every: float = Settings.every
+    store: Store,
+    experiment: Experiment,
+    *,
+    jobs: int | None = None,
+    on: str = "loky",
+    every: float = Settings.every,
+    workers: int | None = None,
 ) -> Iterator[Outcome]:
     """Plays what is left of the cells, and yields what became of each as it ends.
 
     With one job the cells run one after another in this process. While it goes on, Ctrl-C (or a file `stop` in the
-    run's folder) ends every cell after the round that it is in; Ctrl-C again ends the program at once.
+    run's folder) ends every cell after the round that it is in; Ctrl-C again ends the program at once. On Flower there is
+    one job, whose simulation has `workers`, one a core if None.
     """
     from joblib import Parallel, delayed
 
     cells = unfinished(store)
-    jobs = jobs or default_jobs(len(cells), on)
-    settings = Settings(workers=None if jobs == 1 else 1, every=every)
+    jobs = 1 if experiment.engine == on_flower.ENGINE else jobs or default_jobs(len(cells), on)
+    settings = Settings(workers=workers if jobs == 1 else 1, every=every)
     tasks = [delayed(cell.run)(store.folder, experiment, one, settings) for one in cells]
     store.stop.unlink(missing_ok=True)
     with held(store.folder / "lock"), _interruptible(store), _backend(on, jobs):

@@ -53,6 +53,7 @@ class FlowerFederation(Federation):
         columns: Mapping[str, ArrayLike] | None = None,
         remember: bool = True,
         door: Door = Door(),
+        closing: Callable[[], None] | None = None,
     ) -> None:
         """Waits for the clients.
 
@@ -69,11 +70,13 @@ class FlowerFederation(Federation):
             columns: What else is known of the clients, in the order of their keys.
             remember: Whether clients hold on to the last model they trained, so that `ask.models` can be answered.
             door: What a reply must be to be let in.
+            closing: What `close` does; nothing if None, since nodes belong to their owners.
         """
         if clients < 1:
             raise ValueError(f"clients: must be a whole number from 1, not {clients!r}")
         self.grid, self.layout, self.seed, self.patience = grid, layout, seed, patience
         self.evaluate_every, self.judge, self.remember, self.door = evaluate_every, judge, remember, door
+        self.closing = closing
         self.nodes = Nodes(grid, min(patience, 60.0))
         found = self.nodes.wait_for(clients, arrival)
         said = [self.nodes.about(node) for node in found.values()]
@@ -177,7 +180,9 @@ class FlowerFederation(Federation):
         self._traffic = Traffic(self.layout.size, len(self.models), self.follows)
 
     def close(self) -> None:
-        """Nothing is to be closed: nodes belong to their owners."""
+        """Says goodbye to the grid."""
+        if self.closing is not None:
+            self.closing()
 
     @property
     def _keys(self) -> frozenset[str]:
