@@ -66,9 +66,10 @@ def test_sketches_keep_distances_and_leave_statistics_out():
     small = sketch(models, layout, 512, seed=7)
     assert small.shape == (12, 512)
     whole = np.delete(models, np.s_[3000:3050], axis=1)
-    ratio = np.linalg.norm(small[:, None] - small, axis=2)[np.triu_indices(12, 1)] / np.linalg.norm(
-        whole[:, None] - whole, axis=2
-    )[np.triu_indices(12, 1)]
+    ratio = (
+        np.linalg.norm(small[:, None] - small, axis=2)[np.triu_indices(12, 1)]
+        / np.linalg.norm(whole[:, None] - whole, axis=2)[np.triu_indices(12, 1)]
+    )
     assert abs(ratio.mean() - 1) < 0.05 and (abs(ratio - 1) < 0.25).all()
     other = models.copy()
     other[:, 3000:3050] = 9
