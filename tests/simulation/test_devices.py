@@ -20,8 +20,19 @@ def test_speed_can_be_coupled_to_data():
 
 
 def test_time_is_work_over_speed_and_bytes_over_bandwidth():
-    made = devices.Devices(np.array([10.0, 20.0]), np.array([100.0, 50.0]))
+    made = devices.Devices.plain(np.array([10.0, 20.0]), np.array([100.0, 50.0]))
     np.testing.assert_allclose(made.seconds(np.array([1, 0]), np.array([60, 60]), np.array([100, 100])), [5, 7])
+
+
+def test_strong_devices_are_stronger_in_everything():
+    alike = devices.log_normal(1, 50, 100.0, 1e5, (0.0, 0.0))
+    made = devices.tiers(alike, 1, 0.2, 4.0)
+    strong = made.speed > 100
+    assert strong.sum() == 10
+    assert not np.array_equal(strong, devices.tiers(alike, 2, 0.2, 4.0).speed > 100)
+    for name, usual, then in [("speed", 100, 400), ("bandwidth", 1e5, 4e5), ("ram", 4, 16), ("latency", 0.05, 0.0125)]:
+        np.testing.assert_allclose(getattr(made, name), np.where(strong, then, usual))
+    assert made.columns["cpu"].tolist() == np.where(strong, 4.0, 1.0).tolist()
 
 
 def test_a_table_gives_each_client_its_line_or_draws_lines(tmp_path):

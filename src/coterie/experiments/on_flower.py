@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from coterie.flower.holding import Holding
 
 ENGINE = "flower"
-KNOWN = ("devices", "speed", "speed_spread", "bandwidth", "bandwidth_spread", "coupling", "table")
+KNOWN = ("devices", "speed", "speed_spread", "bandwidth", "bandwidth_spread", "coupling", "strong", "strength", "table")
 """Settings of the world that say what is known of devices; everything else about it is real on Flower."""
 
 

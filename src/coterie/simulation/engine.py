@@ -51,10 +51,7 @@ class Simulation(Federation):
         self.seed = clients.seed
         self.evaluate_every, self.tuned, self.usual_loss = evaluate_every, tuned, usual_loss
         self.reality = Reality(world, clients.keys, clients.count("train"), self.seed)
-        devices = self.reality.devices
-        self.roster = Roster(
-            clients.keys, {"size": clients.count("train"), "speed": devices.speed, "bandwidth": devices.bandwidth}
-        )
+        self.roster = Roster(clients.keys, {"size": clients.count("train"), **self.reality.devices.columns})
         self.homes = Homes(remember)
         self.models: NDArray[np.float32] = _frozen(np.array(model)[np.newaxis])
         self.follows: NDArray[np.intp] = _frozen(np.zeros(len(clients), np.intp))

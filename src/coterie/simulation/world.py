@@ -20,7 +20,7 @@ from coterie.simulation.behaviors import Behavior, Broken
 from coterie.simulation.failures import STAGES, Failures
 
 Presence = Literal["always", "random", "markov", "diurnal", "trace"]
-DeviceKind = Literal["log-normal", "alike", "by-size", "table"]
+DeviceKind = Literal["log-normal", "alike", "by-size", "tiers", "table"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,10 @@ class World:
     bandwidth_spread: float = 0.5
     coupling: float = 1.0
     """By size: twice the data go with a device 2^coupling times as fast; below 0 slower."""
+    strong: float = 0.2
+    """Tiers: the share of strong devices."""
+    strength: float = 4.0
+    """Tiers: how many times as fast, as well connected and as large strong devices are."""
     table: str | None = None
     """Table: a CSV file with columns speed,bandwidth; line k is client k's if there are as many, else lines are drawn."""
     jitter: float = 0.0
@@ -74,14 +78,14 @@ class World:
         if self.presence == "always" and self.availability < 1:
             object.__setattr__(self, "presence", "random")
         object.__setattr__(self, "broken", tuple(self.broken))
-        shares = ("availability", "swing", "fail_before", "fail_during", "fail_after", "broken_rate")
+        shares = ("availability", "swing", "strong", "fail_before", "fail_during", "fail_after", "broken_rate")
         not_negative = ("speed_spread", "bandwidth_spread", "jitter")
         for name, allowed, good in [
             ("presence", f"one of {', '.join(get_args(Presence))}", self.presence in get_args(Presence)),
             ("devices", f"one of {', '.join(get_args(DeviceKind))}", self.devices in get_args(DeviceKind)),
             *((name, "in [0, 1]", 0 <= getattr(self, name) <= 1) for name in shares),
             *((name, "a number from 0", 0 <= getattr(self, name) < np.inf) for name in not_negative),
-            *((name, "a finite number above 0", 0 < getattr(self, name) < np.inf) for name in ("speed", "bandwidth")),
+            *((name, "a finite number above 0", 0 < getattr(self, name) < np.inf) for name in ("speed", "bandwidth", "strength")),
             ("stay", "a number from 1", 1 <= self.stay < np.inf),
             ("day", "a whole number from 1", self.day == int(self.day) and self.day >= 1),
             ("recovery", "a whole number from 0", self.recovery == int(self.recovery) and self.recovery >= 0),
@@ -119,7 +123,13 @@ class Reality:
             return devices.from_table(self.seed, count, devices.read_table(world.table or ""))
         spreads = (0.0, 0.0) if world.devices == "alike" else (world.speed_spread, world.bandwidth_spread)
         made = devices.log_normal(self.seed, count, world.speed, world.bandwidth, spreads)
-        return devices.by_size(made, self.sizes, world.coupling) if world.devices == "by-size" else made
+        match world.devices:
+            case "by-size":
+                return devices.by_size(made, self.sizes, world.coupling)
+            case "tiers":
+                return devices.tiers(made, self.seed, world.strong, world.strength)
+            case _:
+                return made
 
     @cached_property
     def trace(self) -> NDArray[np.bool_]:
