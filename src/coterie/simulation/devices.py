@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from coterie.simulation import dice
 
-
 MEDIAN_RAM, MEDIAN_LATENCY = 4.0, 0.05
 
 

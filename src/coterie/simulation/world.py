@@ -80,12 +80,13 @@ class World:
         object.__setattr__(self, "broken", tuple(self.broken))
         shares = ("availability", "swing", "strong", "fail_before", "fail_during", "fail_after", "broken_rate")
         not_negative = ("speed_spread", "bandwidth_spread", "jitter")
+        positive = ("speed", "bandwidth", "strength")
         for name, allowed, good in [
             ("presence", f"one of {', '.join(get_args(Presence))}", self.presence in get_args(Presence)),
             ("devices", f"one of {', '.join(get_args(DeviceKind))}", self.devices in get_args(DeviceKind)),
             *((name, "in [0, 1]", 0 <= getattr(self, name) <= 1) for name in shares),
             *((name, "a number from 0", 0 <= getattr(self, name) < np.inf) for name in not_negative),
-            *((name, "a finite number above 0", 0 < getattr(self, name) < np.inf) for name in ("speed", "bandwidth", "strength")),
+            *((name, "a finite number above 0", 0 < getattr(self, name) < np.inf) for name in positive),
             ("stay", "a number from 1", 1 <= self.stay < np.inf),
             ("day", "a whole number from 1", self.day == int(self.day) and self.day >= 1),
             ("recovery", "a whole number from 0", self.recovery == int(self.recovery) and self.recovery >= 0),
