@@ -90,8 +90,8 @@ def _connect(name: str, address: str) -> None:
     """Joins a cluster; ray and dask are no dependencies of ours."""
     try:
         if name == "ray":
-            import ray  # type: ignore[import-not-found]
-            from ray.util.joblib import register_ray  # type: ignore[import-not-found]
+            import ray
+            from ray.util.joblib import register_ray
 
             ray.init(address=f"ray://{address}" if address else None, ignore_reinit_error=True)
             register_ray()
