@@ -19,6 +19,7 @@ from coterie.record import Record
 from coterie.replies import Replies
 from coterie.roster import Ids, Roster
 from coterie.rules import Aggregator, Backbone, Former, Listener, Rule, Selector
+from coterie.threads import one_thread
 
 State = dict[str, Any]
 Rows = NDArray[np.intp]
@@ -234,19 +235,22 @@ class Peers(Recipe):
 def play(recipe: Recipe, federation: Federation, rounds: int, state: State | None = None) -> Iterator[Record]:
     """Plays a recipe on a federation, yielding one record a round.
 
-    Goes on where the federation stands: to resume, restore the federation and pass the last record's state.
+    Goes on where the federation stands: to resume, restore the federation and pass the last record's state. Rules think
+    on one thread, so that how many there are is not visible in what they choose.
     """
     state = recipe.begin(federation.roster) if state is None else state
     for t in range(federation.round + 1, rounds + 1):
-        started = perf_counter()
-        view = federation.view(t)
-        plan = recipe.plan(view, state)
-        replies = federation.train(plan)
-        merge, state = recipe.mix(view, plan, replies, state)
-        merge.check(plan, replies)
-        federation.adopt(merge, replies)
-        trained = perf_counter()
-        yield Record.of(view, plan, replies, merge, federation, state, trained - started)
+        with one_thread():
+            started = perf_counter()
+            view = federation.view(t)
+            plan = recipe.plan(view, state)
+            replies = federation.train(plan)
+            merge, state = recipe.mix(view, plan, replies, state)
+            merge.check(plan, replies)
+            federation.adopt(merge, replies)
+            trained = perf_counter()
+            record = Record.of(view, plan, replies, merge, federation, state, trained - started)
+        yield record
 
 
 def _blocks(labels: Rows, count: int) -> Hears:

@@ -46,9 +46,8 @@ def test_exactly_so_many_groups_that_leave_nobody_out(seed, count, groups, dims,
     assert len(labels) == count
     assert np.unique(labels).tolist() == list(range(min(groups, count)))
     places, _ = coinciding(normalized(points) if affinity != "raw" else points)
-    if places.max() + 1 > groups:
-        largest_split = [len(np.unique(labels[places == p])) for p in range(places.max() + 1)]
-        assert sum(split - 1 for split in largest_split) <= groups - 1
+    if places.max() + 1 >= groups:
+        assert all(len(np.unique(labels[places == p])) == 1 for p in range(places.max() + 1))
 
 
 def test_clients_with_one_model_stay_together():

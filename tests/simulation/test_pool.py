@@ -67,6 +67,14 @@ def workers():
     workers.close()
 
 
+def who(workers: Pool) -> set[int]:
+    """Everybody who works: whoever is slow to wake on a busy machine is waited for."""
+    seen, deadline = set(workers.run([WhoAmI()] * 8)), time.monotonic() + 60
+    while len(seen) < workers.workers and time.monotonic() < deadline:
+        seen |= set(workers.run([WhoAmI()] * 8))
+    return seen
+
+
 def test_results_come_in_the_order_of_the_tasks(workers):
     results = workers.run([Double(np.full(3, k)) for k in range(100)])
     assert [result.tolist() for result in results] == [[2 * k] * 3 for k in range(100)]
@@ -80,7 +88,7 @@ def test_results_are_ones_own_to_write_to(workers):
 
 
 def test_all_workers_work_and_stay(workers):
-    first, later = set(workers.run([WhoAmI()] * 8)), set(workers.run([WhoAmI()] * 8))
+    first, later = who(workers), who(workers)
     assert len(first) == 2 and first == later and os.getpid() not in first
 
 
@@ -118,13 +126,13 @@ def test_tasks_cannot_write_into_what_they_share(workers):
 
 
 def test_a_process_forked_later_leaves_the_workers_alone(workers):
-    before = set(workers.run([WhoAmI()] * 8))
+    before = who(workers)
     child = os.fork()
     if child == 0:
         workers.close()
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
-    assert set(workers.run([WhoAmI()] * 8)) == before
+    assert who(workers) == before
 
 
 def test_dead_worker_is_told_of_and_replaced(workers):
@@ -177,11 +185,12 @@ def test_number_of_workers_defaults_to_the_cores():
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_no_worker_outlives_its_parent(how):
     code = (
-        "import time\n"
-        "from tests.simulation.test_pool import WhoAmI, Sleeps\n"
+        "import signal\n"
+        "from tests.simulation.test_pool import Sleeps, who\n"
         "from coterie.simulation.pool import Pool\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background inherit that it is ignored\n"
         "pool = Pool(None, None, 2)\n"
-        "print(*set(pool.run([WhoAmI()] * 8)), flush=True)\n"
+        "print(*who(pool), flush=True)\n"
         "pool.run([Sleeps()] * 2)\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -189,8 +198,8 @@ def test_no_worker_outlives_its_parent(how):
     assert len(workers) == 2 and all(map(alive, workers))
     time.sleep(0.1)
     parent.send_signal(how)
-    assert parent.wait(timeout=20) != 0
-    deadline = time.monotonic() + 10
+    assert parent.wait(timeout=60) != 0
+    deadline = time.monotonic() + 30
     while any(map(alive, workers)) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not any(map(alive, workers))

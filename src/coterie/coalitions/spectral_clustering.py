@@ -38,9 +38,9 @@ def spectral_clustering(
 
     Affinities: `rbf` is exp(−γ‖x̃ − ỹ‖²) of points scaled to length 1, `raw` the same of points as they are, `cosine`
     (1 + cos)/2, `neighbors` 1 for the ten nearest of either and 0 else. γ is by default one over the median squared
-    distance (`rbf`) or 1 (`raw`). Points that coincide are one point of more weight, so they stay together; where
-    clustering leaves fewer groups than asked for, the largest is halved, in the order of its members, until there are
-    enough.
+    distance (`rbf`) or 1 (`raw`). Points that coincide are one point of more weight, so they stay together unless there
+    are fewer distinct points than groups. Where clustering leaves fewer groups than asked for, the largest is halved, in
+    the order of its members, until there are enough.
     """
     points = np.asarray(points, dtype=np.float64)
     if affinity != "raw":
@@ -52,7 +52,7 @@ def spectral_clustering(
         dense = len(first) <= dense_limit
         embed = _by_graph if dense else _by_landmarks
         positions = embed(points[first], weights, groups, rng, affinity, gamma)
-        labels = k_means(positions, groups, rng, weights, restarts=10 if dense else 1)
+        labels = halved(k_means(positions, groups, rng, weights, restarts=10 if dense else 1), groups)
     return halved(labels[same], min(groups, len(points)))
 
 

@@ -30,7 +30,7 @@ from coterie.probe import Probe
 from coterie.simulation.answers import Gradients, Losses, Probes
 from coterie.simulation.clients import Clients
 from coterie.simulation.training import Fit
-from coterie.simulation.worker import one_thread
+from coterie.simulation.worker import torch_on_one_thread
 
 Answer = Callable[[Holding, Clients, list[Flat], Mapping[str, Any]], np.ndarray]
 KEPT, LAST = "coterie.kept", "coterie.last"
@@ -53,7 +53,7 @@ def client_app(hold: Hold) -> ClientApp:
 
 
 def _train(hold: Hold, message: Message, context: Context) -> Message:
-    with one_thread():
+    with torch_on_one_thread():
         return Message(_trained(hold(context), message.content, context), reply_to=message)
 
 
@@ -74,7 +74,7 @@ def _answer(hold: Hold, answer: Answer, message: Message, context: Context) -> M
     holding, asked = hold(context), told(message.content)
     clients = holding.known_as(asked["key"], asked["seed"])
     models = [flat_of(record) for record in models_in(message.content)]
-    with one_thread():
+    with torch_on_one_thread():
         return Message(answers_record(answer(holding, clients, models, asked), round=asked["round"]), reply_to=message)
 
 

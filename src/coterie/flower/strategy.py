@@ -24,6 +24,7 @@ from coterie.replies import Door, Replies, Reply, admit
 from coterie.roster import Roster
 from coterie.rules import Selector
 from coterie.simulation.traffic import Traffic
+from coterie.threads import one_thread
 
 MINIMUMS = ("min_train_nodes", "min_available_nodes")
 
@@ -116,8 +117,9 @@ class CoterieStrategy(Strategy):  # type: ignore[misc] # flwr is an extra
         form = Form.of(arrays)
         nodes = self._present(grid, arrays)
         view = self._view(server_round, form, arrays, nodes, grid)
-        chosen = np.sort(self.selector.choose(view.towards("choose"), self.state))
-        trial = self.selector.try_out(view.towards("try out"), self.state)
+        with one_thread():
+            chosen = np.sort(self.selector.choose(view.towards("choose"), self.state))
+            trial = self.selector.try_out(view.towards("try out"), self.state)
         plan = Plan.star(chosen, SGD(), wants=self.selector.wants)
         plan = plan.beside(trial, len(view.roster)) if len(trial) else plan
         self._round = Opened(view, plan, nodes, form)
@@ -152,7 +154,8 @@ class CoterieStrategy(Strategy):  # type: ignore[misc] # flwr is an extra
         passed = [self._plain(first[client]) for client in self.replies.clients.tolist() if client in chosen]
         made: tuple[ArrayRecord | None, MetricRecord | None] = self.inner.aggregate_train(server_round, passed)
         self._trial = self._of_trial(opened.plan, self.replies)
-        self.state = self.selector.learn(opened.view.towards("learn selector"), opened.plan, self.replies, self.state)
+        with one_thread():
+            self.state = self.selector.learn(opened.view.towards("learn selector"), opened.plan, self.replies, self.state)
         self._round = None
         return made
 

@@ -18,7 +18,7 @@ from coterie.simulation.clients import Clients
 from coterie.simulation.path import Path
 from coterie.simulation.shelf import Shelf
 from coterie.simulation.work import Alone, Crew, Outcome, Task
-from coterie.simulation.worker import END, ROOM, TICKET, Failed, Post, one_thread, work
+from coterie.simulation.worker import END, ROOM, TICKET, Failed, Post, torch_on_one_thread, work
 
 MOST = 10_000
 """Tasks that are on their way at once: their tickets fit into a pipe."""
@@ -43,7 +43,7 @@ class Single(Alone):
 
     def run(self, tasks: Sequence[Task[Outcome]]) -> list[Outcome]:
         """Does one task after another."""
-        with one_thread():
+        with torch_on_one_thread():
             return super().run(tasks)
 
 

@@ -10,17 +10,16 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from multiprocessing.connection import Connection
 from struct import Struct
 from typing import Any
 
 import torch
-from threadpoolctl import ThreadpoolController
 
 from coterie.simulation.clients import Clients
 from coterie.simulation.path import Path
 from coterie.simulation.shelf import Parcel, Shelf
+from coterie.threads import one_thread
 
 TICKET = Struct("=i")
 """The number of a task, drawn from a pipe that all workers read: whoever is free draws the next."""
@@ -62,7 +61,7 @@ def work(path: Path, clients: Clients, post: Post, parents: tuple[int, ...]) -> 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_die_with_parent, args=(post.lifeline,), daemon=True).start()
     gc.freeze()
-    with one_thread():
+    with torch_on_one_thread():
         while True:
             parcels: list[Parcel] = post.line.recv()
             done: list[tuple[int, Parcel]] = []
@@ -77,20 +76,15 @@ def work(path: Path, clients: Clients, post: Post, parents: tuple[int, ...]) -> 
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread for PyTorch and for NumPy's products, as long as it lasts."""
+def torch_on_one_thread() -> Iterator[None]:
+    """One thread for PyTorch and for all other numerics, as long as it lasts."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with _libraries().limit(limits=1):
+        with one_thread():
             yield
     finally:
         torch.set_num_threads(before)
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()  # looking for them takes milliseconds
 
 
 def _drawn(tickets: int) -> Iterator[int]:
