@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from types import FunctionType, MappingProxyType
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from coterie.aggregators import Boltzmann, BySize, Fomo, MaskedMean, Mean, OwnShare
 from coterie.backbones import SGD, DisPfl, Ditto, FedBN, FineTune, Prox
-from coterie.coalitions import ClusterFL
+from coterie.coalitions import ClusterFL, LeaderFollower
+from coterie.coalitions.leader_follower import Choice
 from coterie.neighbors import Afind, Alone, Federico, Gossip, Pens
 from coterie.neighbors.topologies import Topology
 from coterie.recipe import ByCoalition, Central, Peers, Recipe
@@ -120,6 +121,28 @@ def cluster_fl(
     """Clusters of clients by k-means of their models, each with a model of its own (Ouyang et al., 2021)."""
     former = ClusterFL(groups, recluster_every)
     return ByCoalition(Prox(mu, backbone.steps), BySize(), former, selector=Uniform(per_round))
+
+
+def stackfed(
+    *,
+    quota: int = 4,
+    shortlist: int = 10,
+    leaders: int | None = None,
+    equilibrium: Literal["nash", "one-shot"] = "nash",
+    cap: float | None = None,
+    choice: Choice = "weighted",
+    gain_weight: float = 1.0,
+    payment_weight: float = 1.0,
+    backbone: Backbone = SGD(),
+) -> ByCoalition:
+    """Strong devices lead coalitions into which weaker ones pay their way, for the whole task (thesis, chapter 4)."""
+    former = LeaderFollower(quota, shortlist, leaders, equilibrium, cap, choice, gain_weight, payment_weight)
+    return ByCoalition(backbone, BySize(), former, across=BySize())
+
+
+def only_leaders(*, leaders: int | None = None, backbone: Backbone = SGD()) -> ByCoalition:
+    """StackFed's leaders train, and nobody with them: what its followers have to beat (thesis, chapter 4)."""
+    return ByCoalition(backbone, BySize(), LeaderFollower(quota=0, leaders=leaders), across=BySize())
 
 
 def fedcor_probe(

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.cluster import DBSCAN
+from sklearn.metrics import adjusted_rand_score
 
 from coterie import seeds
 from coterie.coalitions.leaders import Masters, StrongCluster, scaled_within
@@ -106,6 +108,19 @@ def test_a_handful_has_one_leader(clients):
 def test_all_alike():
     found = StrongCluster().find(np.ones((10, 6)), seeds.rng(1, "sample"))
     assert (found.leaders.tolist(), found.how) == ([0, 1], "top fifth")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 60), st.floats(0.05, 0.6), st.integers(1, 6))
+def test_clusters_are_those_of_dbscan(seed, count, eps, near):
+    points = np.random.Generator(np.random.PCG64(seed)).random((count, 2))
+    found = StrongCluster(eps=eps, min_samples=near).clusters(points, seeds.rng(1))
+    known = DBSCAN(eps=eps, min_samples=near).fit(points)
+    cores = known.core_sample_indices_
+    assert np.array_equal(found < 0, known.labels_ < 0)
+    assert len(cores) == 0 or adjusted_rand_score(known.labels_[cores], found[cores]) == 1.0
+    for k in np.setdiff1d(np.flatnonzero(found >= 0), cores):  # DBSCAN leaves open which cluster a border point is in
+        assert found[k] == found[cores[np.linalg.norm(points[cores] - points[k], axis=1).argmin()]]
 
 
 def test_a_sample_finds_nearly_the_same_leaders_as_the_whole():

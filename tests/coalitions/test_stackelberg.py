@@ -34,6 +34,17 @@ def test_nobody_gains_by_deviating_from_the_equilibrium(gains, cap):
         assert (payments <= cap * max(gains, default=0.0) * (1 + 1e-12)).all()
 
 
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.floats(1e-2, 1e2), st.floats(1e-3, 1.5)), min_size=1, max_size=10))
+def test_caps_may_differ(pairs):
+    gains, caps = np.array(pairs).T
+    payments = equilibrium(gains, caps)
+    assert (payments <= caps * gains.max() * (1 + 1e-12)).all()
+    assert regret(gains, payments, caps) <= 1e-9
+    if (caps == caps[0]).all():
+        np.testing.assert_allclose(payments, equilibrium(gains, float(caps[0])))
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.one_of(st.just(0.0), st.floats(0.01, 1)), min_size=1, max_size=6).filter(any), CAPS)
 def test_a_grid_of_other_payments_finds_no_gain_either(gains, cap):

@@ -7,6 +7,8 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from coterie.roster import Ids, Roster
@@ -130,23 +132,21 @@ class StrongCluster:
         return Strong(np.flatnonzero(leads), "cluster")
 
     def clusters(self, points: Floats, rng: np.random.Generator) -> NDArray[np.intp]:
-        """DBSCAN's labels, −1 for noise."""
-        from sklearn.cluster import DBSCAN  # heavy, and needed here only
-
-        chosen = np.arange(len(points))
+        """DBSCAN's labels, −1 for noise. A point that is no core is with the nearest core within `eps`."""
+        chosen = points
         if len(points) > self.sample:
-            chosen = np.sort(rng.choice(len(points), self.sample, replace=False))
+            chosen = points[np.sort(rng.choice(len(points), self.sample, replace=False))]
         near = self.min_samples or max(5, round(np.log(len(chosen))))
-        eps = self.eps or _usual_distance(points[chosen], near)
-        found = DBSCAN(eps=eps, min_samples=near).fit(points[chosen])
-        labels = np.full(len(points), -1, np.intp)
-        cores = chosen[found.core_sample_indices_]
-        if len(chosen) < len(points) and len(cores):
-            distance, nearest = cKDTree(points[cores]).query(points, distance_upper_bound=eps)
-            reached = np.isfinite(distance)
-            labels[reached] = found.labels_[found.core_sample_indices_][nearest[reached]]
-        labels[chosen] = found.labels_
-        return labels
+        eps = self.eps or _usual_distance(chosen, near)
+        cores = chosen[cKDTree(chosen).query_ball_point(chosen, eps, return_length=True) >= near]
+        if not len(cores):
+            return np.full(len(points), -1, np.intp)
+        tree = cKDTree(cores)
+        one, other = tree.query_pairs(eps, output_type="ndarray").T
+        touching = sparse.coo_array((np.ones(len(one), bool), (one, other)), shape=(len(cores), len(cores)))
+        _, groups = connected_components(touching, directed=False)
+        distance, nearest = tree.query(points, distance_upper_bound=np.nextafter(eps, np.inf))
+        return np.where(np.isfinite(distance), np.append(groups, -1)[nearest], -1).astype(np.intp)
 
 
 def _usual_distance(points: Floats, near: int) -> float:

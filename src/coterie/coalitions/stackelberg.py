@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 Payments = NDArray[np.float64]
 
 
-def equilibrium(gains: ArrayLike, cap: float = np.inf) -> Payments:
-    """Payments from which no follower gains by deviating; `cap` is in units of the largest gain.
+def equilibrium(gains: ArrayLike, cap: ArrayLike = np.inf) -> Payments:
+    """Payments from which no follower gains by deviating; `cap`, one for all or one each, is in units of the largest gain.
 
     With X the sum of payments, each pays min(cap, max(0, X − X²/Δ)). Both that over X and so the sum of all shares fall in X,
     so exactly one X makes the shares sum to 1. It is found between two of the X at which somebody starts or stops to pay, or
@@ -32,27 +32,27 @@ def equilibrium(gains: ArrayLike, cap: float = np.inf) -> Payments:
     if len(active) < 2:
         return payments
     value = delta[active]
-    limit = _cap(cap) * value.max()
+    limit = np.broadcast_to(_cap(cap), delta.shape)[active] * value.max()
     payments[active] = _pay(value, _total(value, limit), limit)
     return payments
 
 
-def one_shot(gains: ArrayLike, cap: float = np.inf) -> Payments:
+def one_shot(gains: ArrayLike, cap: ArrayLike = np.inf) -> Payments:
     """Algorithm 7 as printed: one best response to payments that equal the gains, clipped to [0, cap].
 
     >>> one_shot([10, 8, 5, 3, 1]).tolist()
     [0.0, 0.0, 0.0, 0.0, 0.0]
     """
     delta = _gains(gains)
-    limit = _cap(cap) * float(delta.max(initial=0.0)) if delta.any() else 0.0
+    limit = _cap(cap) * float(delta.max(initial=0.0)) if delta.any() else np.zeros(())
     return best_response(delta, delta, limit)
 
 
-def best_response(gains: ArrayLike, payments: ArrayLike, limit: float = np.inf) -> Payments:
+def best_response(gains: ArrayLike, payments: ArrayLike, limit: ArrayLike = np.inf) -> Payments:
     """What each would best pay if the others paid what they do: sqrt(Δ S) − S within [0, limit], S their sum (4.18)."""
     delta, paid = _gains(gains), np.asarray(payments, np.float64)
     others = np.maximum(paid.sum() - paid, 0)
-    return np.asarray(np.clip(np.sqrt(delta * others) - others, 0, limit))
+    return np.asarray(np.clip(np.sqrt(delta * others) - others, 0, np.asarray(limit)))
 
 
 def utilities(gains: ArrayLike, payments: ArrayLike) -> Payments:
@@ -68,7 +68,7 @@ def utilities(gains: ArrayLike, payments: ArrayLike) -> Payments:
     return np.asarray(delta / max(int((delta > 0).sum()), 1))
 
 
-def regret(gains: ArrayLike, payments: ArrayLike, cap: float = np.inf) -> float:
+def regret(gains: ArrayLike, payments: ArrayLike, cap: ArrayLike = np.inf) -> float:
     """The most that any follower would gain by paying something else, as a share of the largest gain; 0 at an equilibrium.
 
     Where all others pay nothing, any payment however small takes all: then the regret is the supremum.
@@ -87,7 +87,7 @@ def regret(gains: ArrayLike, payments: ArrayLike, cap: float = np.inf) -> float:
     return float((delta * share - then - utilities(delta, paid)).max()) / largest
 
 
-def _total(value: Payments, limit: float) -> float:
+def _total(value: Payments, limit: Payments) -> float:
     """The sum of payments at equilibrium, with every value above 0 and at least two of them."""
     low, high = 0.0, float(value.max())
     turns = _turns(value, limit)
@@ -102,20 +102,21 @@ def _total(value: Payments, limit: float) -> float:
     capped = inside - inside**2 / value > limit
     paying = (value > inside) & ~capped
     inverse, free = float((1 / value[paying]).sum()), int(paying.sum()) - 1
-    owed = limit * int(capped.sum()) if capped.any() else 0.0
+    owed = float(limit[capped].sum())
     if not paying.any():
         return owed
     return (free + float(np.sqrt(free**2 + 4 * inverse * owed))) / (2 * inverse)
 
 
-def _turns(value: Payments, limit: float) -> Payments:
+def _turns(value: Payments, limit: Payments) -> Payments:
     """The sums at which somebody stops to pay (X = Δ), or starts or stops to pay the cap (X − X²/Δ = cap), in order."""
-    reach = value[value >= 4 * limit]
-    root = np.sqrt(1 - 4 * limit / reach)
+    within = value >= 4 * limit
+    reach = value[within]
+    root = np.sqrt(1 - 4 * limit[within] / reach)
     return np.unique(np.concatenate([value, reach * (1 - root) / 2, reach * (1 + root) / 2]))
 
 
-def _pay(value: Payments, total: float, limit: float) -> Payments:
+def _pay(value: Payments, total: float, limit: Payments) -> Payments:
     return np.asarray(np.clip(total - total**2 / value, 0, limit))
 
 
@@ -127,7 +128,8 @@ def _gains(gains: ArrayLike) -> Payments:
     return np.maximum(delta, 0.0)
 
 
-def _cap(cap: float) -> float:
-    if not cap > 0:
+def _cap(cap: ArrayLike) -> Payments:
+    limit = np.asarray(cap, np.float64)
+    if not (limit > 0).all():
         raise ValueError(f"cap: must be a number above 0, not {cap!r}")
-    return cap
+    return limit

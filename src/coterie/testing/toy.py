@@ -55,7 +55,10 @@ class Toy(Federation):
         self.samples = [self._samples(rng, centers) for _ in range(clients)]
         size = [len(samples["train"][1]) for samples in self.samples]
         speed = np.exp(rng.standard_normal(clients))
-        self.roster = Roster.of([f"client-{k}" for k in range(clients)], size=np.array(size, np.int64), speed=speed)
+        names = ("cpu", "ram", "bandwidth", "latency")
+        machine = dict(zip(names, np.exp(seeds.rng(seed, "toy machines").standard_normal((4, clients))), strict=True))
+        sizes = np.array(size, np.int64)
+        self.roster = Roster.of([f"client-{k}" for k in range(clients)], size=sizes, speed=speed, **machine)
         self.models = _locked(0.1 * rng.standard_normal((1, self.layout.size)).astype(np.float32))
         self.follows = np.zeros(clients, np.intp)
         self.held = dict[int, Flat]()
