@@ -24,11 +24,8 @@ def by_hand(train, send, limit, most):
         return max((send[k] for k in clients), default=0.0)
 
     while left and len(taken) < most:
-
-        def adds(k):
-            return distribution([*taken, k]) - distribution(taken) + send[k] + max(0.0, train[k] - theta)
-
-        best = min(sorted(left), key=adds)
+        adds = {k: distribution([*taken, k]) - distribution(taken) + send[k] + max(0.0, train[k] - theta) for k in left}
+        best = min(sorted(left), key=adds.get)
         left.remove(best)
         then = theta + send[best] + max(0.0, train[best] - theta)
         total = distribution([*taken, best]) + then
