@@ -11,5 +11,5 @@ def test_equal_values_are_together():
 
 
 def test_names_the_columns_that_there_are():
-    with pytest.raises(KeyError, match="nothing is known as 'region'; known: size, speed"):
+    with pytest.raises(KeyError, match="nothing is known as 'region'; known: bandwidth, cpu, latency, ram, size, speed"):
         ByColumn("region").form(Toy(clients=2).view(1), None)
