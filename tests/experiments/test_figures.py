@@ -107,3 +107,23 @@ def test_the_same_run_gives_the_same_picture():
 
 def test_methods_keep_their_color():
     assert figures.colors(["a", "b"])["b"] == figures.colors(["x", "b"])["b"]
+
+
+def test_embeddings_are_drawn_with_the_labels_that_clients_hold_most():
+    dice = np.random.default_rng(1)
+    labels = np.arange(30) % 3
+    rows = np.eye(3)[labels] + 0.05 * dice.normal(size=(30, 3))
+    picture = figures.embeddings("a: b", figures.Embedded(rows, labels, seed=4, round=9))
+    assert picture.name == "embeddings-a-b" and "Seed 4, after round 9" in picture.caption and "100%" in picture.caption
+    assert picture.data["label"].tolist() == labels.tolist()
+    centers = picture.data.groupby("label")[["x", "y"]].mean().to_numpy()
+    apart = np.linalg.norm(picture.data[["x", "y"]].to_numpy()[:, None] - centers, axis=2)
+    assert (apart.argmin(axis=1) == labels).all()
+    ET.fromstring(picture.svg)
+    assert "label" not in figures.embeddings("m", figures.Embedded(rows, None, 1, 1)).caption
+
+
+def test_purity_of_random_embeddings_is_that_of_chance():
+    dice = np.random.default_rng(1)
+    found = figures.purity(dice.normal(size=(500, 5)), dice.integers(10, size=500))
+    assert 0.03 < found < 0.2

@@ -111,3 +111,40 @@ def test_holms_correction_against_the_plain_twin(p_values):
         highest = max(highest, p * (len(ordered) - rank))
         expected[name] = min(highest, 1.0)
     assert metrics.holm(p_values) == pytest.approx(expected)
+
+
+def test_accuracy_within_a_budget_of_bytes_is_that_of_the_last_rounds_that_it_pays_for():
+    table = rounds(np.arange(1, 21) / 100)
+    assert metrics.accuracy_within(table, 6 * 12) == pytest.approx(np.mean(np.arange(3, 13)) / 100)
+    assert metrics.accuracy_within(table, 6 * 3 + 5) == pytest.approx(0.02)
+    assert np.isnan(metrics.accuracy_within(table, 5))
+    assert metrics.accuracy_within(rounds([0.1, np.nan, 0.3]), 12, window=1) == 0.1
+
+
+def test_level_and_swing_of_some_rounds_or_nothing_where_they_were_not_all_played():
+    table = rounds([0.1, 0.2, 0.4, 0.9])
+    assert metrics.accuracy_between(table, 2, 3) == pytest.approx(0.3)
+    assert metrics.swing(table, 2, 3) == pytest.approx(np.std([0.2, 0.4], ddof=1))
+    assert np.isnan(metrics.accuracy_between(table, 3, 5)) and np.isnan(metrics.swing(table, 3, 5))
+
+
+@given(st.lists(st.tuples(st.floats(1, 1e6), st.floats(1, 1e6)), min_size=1, max_size=8))
+def test_a_ratio_is_geometric_and_lies_in_its_interval(pairs):
+    ours, base = zip(*pairs, strict=True)
+    found = metrics.ratio(ours, base, draws=200)
+    assert found.mean == pytest.approx(np.prod(np.array(ours) / np.array(base)) ** (1 / len(pairs)))
+    assert found.low <= found.mean * (1 + 1e-9) and found.mean <= found.high * (1 + 1e-9)
+    assert found.won == sum(one < other for one, other in pairs)
+
+
+def test_the_bootstrap_of_a_ratio_covers_as_it_says():
+    dice = np.random.default_rng(1)
+    found = [metrics.ratio(np.exp(dice.normal(0.3, 0.5, 20)), np.ones(20), draws=400) for _ in range(200)]
+    covered = np.mean([one.low <= np.exp(0.3) <= one.high for one in found])
+    assert 0.86 < covered <= 1.0
+
+
+def test_what_never_came_counts_as_said_or_leaves_no_ratio():
+    assert metrics.ratio([np.nan, 50], [100, 100]) is None
+    assert metrics.ratio([], []) is None
+    assert metrics.ratio([np.nan, 50], [100, 100], never=400).mean == pytest.approx(2**0.5)

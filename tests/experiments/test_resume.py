@@ -1,9 +1,11 @@
+import itertools
 import random
 import shutil
+from dataclasses import replace
 
 import pytest
 
-from coterie.experiments import cell, checkpoint, config, grid, run
+from coterie.experiments import cell, checkpoint, config, grid, metrics, run, summary
 from coterie.experiments.store import Store
 from tests.experiments import tiny
 
@@ -144,3 +146,34 @@ def test_a_cell_that_fails_says_why_and_does_not_stop_the_others(fresh, tmp_path
     assert "no partition file" in outcomes[0].reason
     assert "Traceback" in (store.cell(outcomes[0].cell) / "error.txt").read_text()
     assert not run.finish(store)
+
+
+def test_enough_rounds_end_a_cell_that_reached_its_target_and_the_bytes_do_not_depend_on_interruptions(blobs, tmp_path):
+    asked = replace(tiny.experiment(blobs, rounds=12), target=0.4, enough_rounds=4)
+    store = run.start(asked, tmp_path / "whole")
+    tiny.play(store)
+    rounds = store.read("rounds").to_pandas()
+    document = summary.document(store.outline, rounds.assign(seconds=0.0), store.sizes())
+    assert store.complete and document["complete"]
+    for one in store.outline.cells:
+        own = rounds[rounds["method"] == one.method]
+        reached = max(4, int(metrics.rounds_to(own, 0.4)))
+        assert len(own) == min(reached, 12) and store.ended(one).exists() == (reached < 12)
+    assert not grid.unfinished(store)
+    for killed_after in (3, 4):
+        again = run.start(asked, tmp_path / f"cut-{killed_after}")
+        short = replace(asked, rounds=killed_after, enough_rounds=None)
+        for one in again.outline.cells:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(cell, "_tell", _stopping(again, killed_after))
+                cell.run(again.folder, short, one, cell.Settings(every=0.0))
+            again.stop.unlink(missing_ok=True)
+            again.ended(one).unlink(missing_ok=True)
+        tiny.play(again)
+        assert tiny.tables(again) == tiny.tables(store)
+
+
+def _stopping(store, rounds):
+    """Asks a run to stop when it is called for the so manieth time."""
+    calls = itertools.count(1)
+    return lambda *told: store.stop.touch() if next(calls) == rounds else None

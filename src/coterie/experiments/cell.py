@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from coterie.experiments import checkpoint, federations, journal
+from coterie.experiments import checkpoint, federations, journal, whole
 from coterie.experiments.experiment import Experiment
 from coterie.experiments.locks import held
 from coterie.experiments.store import Cell, Store
@@ -60,12 +61,13 @@ def run(folder: Path, experiment: Experiment, cell: Cell, settings: Settings) ->
 
 
 def _play(store: Store, experiment: Experiment, cell: Cell, settings: Settings, stop: Callable[[], bool]) -> bool:
-    """Whether the last round was reached."""
-    place = store.cell(cell)
+    """Whether the end was reached: the last round, or the target after enough of them."""
+    place, outline = store.cell(cell), store.outline
     done, saved = _last(place)
     journal.cut(place, done)
-    if done >= experiment.rounds:
-        return True
+    reached = outline.reached(_accuracies(place))
+    if outline.over(done, reached):
+        return _ended(store, cell, done)
     if stop():
         return False
     federation = _federation(store, experiment, cell, settings)
@@ -79,16 +81,30 @@ def _play(store: Store, experiment: Experiment, cell: Cell, settings: Settings, 
             pages.add(record)
             _tell(place, record.round, record.accuracy)
             done = record.round
-            stopping = stop()
-            if stopping or done == experiment.rounds or rhythm.due():
+            reached = reached or outline.reached(record.accuracy)
+            over, stopping = outline.over(done, reached), stop()
+            if stopping or over or rhythm.due():
                 pages.flush()
                 checkpoint.save(place, done, {"federation": federation.state(), "recipe": record.state})
                 rhythm.rest()
-            if stopping:
+            if stopping or over:
                 break
     finally:
         federation.close()
-    return done >= experiment.rounds
+    return outline.over(done, reached) and _ended(store, cell, done)
+
+
+def _accuracies(place: Path) -> NDArray[np.float64]:
+    """The accuracy after each round that is safe on disk, NaN where none was measured."""
+    rounds = journal.read(place, "rounds")
+    return np.empty(0) if rounds is None else rounds["accuracy"].to_pandas().to_numpy(dtype=np.float64)
+
+
+def _ended(store: Store, cell: Cell, done: int) -> bool:
+    """Leaves a note where a cell ends before the last round."""
+    if done < store.outline.rounds:
+        whole.write_text(store.ended(cell), f"{done}\n")
+    return True
 
 
 def progress(store: Store, cell: Cell) -> tuple[int, float]:

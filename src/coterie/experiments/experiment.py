@@ -60,6 +60,10 @@ class Experiment:
     """The method that others are compared to, seed by seed; the first one where it does not take part."""
     target: float | None = None
     """The accuracy whose first crossing is reported, in rounds, bytes and simulated seconds."""
+    enough_rounds: int | None = None
+    """Rounds after which a method ends with a seed as soon as it has reached the target; it plays all if not given."""
+    byte_budget: float | None = None
+    """The bytes for which accuracy is reported; what the thriftiest method and seed spent in all if not given."""
     holdout: float = 0.2
     """The share of its samples that a client keeps back for questions about losses."""
     test: Literal["auto", "shares", "own", "owners", "same"] = "auto"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +42,18 @@ STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
 }
 SIZE = (5.2, 3.3)
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded:
+    """What a method came to know of the clients as vectors: its last embeddings with one seed."""
+
+    rows: NDArray[np.float64]
+    """One a client."""
+    labels: NDArray[np.int64] | None
+    """The label of which each client holds most, where there are labels."""
+    seed: int
+    round: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +231,40 @@ def crossing(cells: Cells) -> Picture:
     return Picture("meter", "What crossed, by kind", caption, figure, totals.reset_index())
 
 
+def embeddings(method: str, learned: Embedded) -> Picture:
+    """Clients as the server came to see them, by t-SNE of their embeddings at length 1; colored by most frequent label."""
+    figure, axes = _axes(height=4.2)
+    flat = _tsne(learned.rows)
+    named = learned.labels is not None
+    labels = np.zeros(len(flat), np.int64) if learned.labels is None else learned.labels
+    for label in np.unique(labels):
+        own = labels == label
+        color = COLORS[int(label) % len(COLORS)]
+        axes.plot(flat[own, 0], flat[own, 1], "o", color=color, markersize=5, markeredgewidth=0, alpha=0.85)
+        for point in flat[own] if named else ():
+            axes.annotate(str(label), point, fontsize=6.5, color=color, xytext=(4, 1), textcoords="offset points")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    near = "" if not named else f" Nearest neighbor of the same label: {purity(learned.rows, labels):.0%}."
+    word = " and number: the label of which it holds most" if named else ""
+    caption = f"Seed {learned.seed}, after round {learned.round}. A dot a client; color{word}.{near}"
+    data = pd.DataFrame({"client": np.arange(len(flat)), "x": flat[:, 0], "y": flat[:, 1], "label": labels})
+    word = re.sub(r"\W+", "-", method).strip("-")
+    return Picture(f"embeddings-{word}", f"Clients as {method} sees them", caption, figure, data)
+
+
+def purity(rows: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """The share of clients whose nearest embedding, at length 1, is of a client with the same label.
+
+    >>> purity(np.array([[1, 0], [2, 0.1], [0, 1], [0.1, 3]]), np.array([0, 0, 1, 1]))
+    1.0
+    """
+    unit = _unit(rows)
+    alike = unit @ unit.T
+    np.fill_diagonal(alike, -np.inf)
+    return float(np.mean(labels[alike.argmax(axis=1)] == labels))
+
+
 def chosen(rounds: pd.DataFrame, clients: int) -> NDArray[np.intp]:
     """How often each client was asked to train."""
     everyone = np.concatenate([np.empty(0, np.intp), *(np.asarray(ids, np.intp) for ids in rounds["chosen"])])
@@ -270,6 +317,19 @@ def _running_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float6
     ends = np.arange(1, len(values) + 1)
     starts = np.maximum(ends - window, 0)
     return np.asarray((sums[ends] - sums[starts]) / (ends - starts))
+
+
+def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1))
+
+
+def _tsne(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Two coordinates a client; as many neighbors count as fit, thirty at most."""
+    from sklearn.manifold import TSNE
+
+    perplexity = min(30.0, (len(rows) - 1) / 3)
+    return np.asarray(TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(_unit(rows)), np.float64)
 
 
 def _axes(height: float = SIZE[1]) -> tuple[Figure, Axes]:

@@ -47,9 +47,10 @@ def play(
 
 
 def unfinished(store: Store) -> list[Cell]:
-    """Cells that have not reached the last round."""
+    """Cells that have not come to their end: the last round, or enough of them."""
     outline = store.outline
-    return [one for one in outline.cells if max(checkpoint.rounds(store.cell(one)), default=0) < outline.rounds]
+    short = [one for one in outline.cells if max(checkpoint.rounds(store.cell(one)), default=0) < outline.rounds]
+    return [one for one in short if not store.ended(one).exists()]
 
 
 def default_jobs(cells: int, on: str = "loky") -> int:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from coterie.experiments import metrics
-from coterie.experiments.figures import Cells
+from coterie.experiments import checkpoint, metrics
+from coterie.experiments.figures import Cells, Embedded
 from coterie.experiments.store import Store, decisions, results
+
+MOST = 2000
+"""Clients whose embeddings are still drawn."""
 
 if TYPE_CHECKING:
     from coterie.experiments.report import Material
@@ -40,6 +44,7 @@ def of_run(store: Store) -> Material:
         partition=_measures(store),
         reasons=reasons(decisions(store.folder)),
         environment=(store.folder / "environment.json").read_text(encoding="utf-8"),
+        embeddings=embeddings(store),
     )
 
 
@@ -53,8 +58,49 @@ def of_runs(stores: Sequence[Store]) -> Material:
         cells=cells,
         clients=max(one.clients for one in made),
         experiment="\n".join(f"# {one.title}\n{one.experiment}" for one in made),
+        embeddings={f"{one.title}: {label}": seen for one in made for label, seen in one.embeddings.items()},
         reasons=pd.concat([one.reasons.assign(method=one.title + ": " + one.reasons["method"]) for one in made]),
     )
+
+
+def embeddings(store: Store) -> dict[str, Embedded]:
+    """The last embeddings of each method that keeps some, with the first seed for which it has them."""
+    from coterie.experiments import config  # noqa: F401  (states are rebuilt of classes that must be imported)
+
+    found: dict[str, Embedded] = {}
+    for cell in store.outline.cells:
+        if cell.method in found:
+            continue
+        last, state = checkpoint.load(store.cell(cell)) if checkpoint.rounds(store.cell(cell)) else (0, None)
+        rows = None if state is None else _embedded(state["recipe"])
+        if rows is not None and 3 < len(rows) <= MOST:
+            found[cell.method] = Embedded(rows, _main_labels(store, cell.seed), cell.seed, last)
+    return found
+
+
+def _embedded(state: Any) -> NDArray[np.float64] | None:
+    """The `embeddings` that some rule of a recipe holds, one row a client; None where there are none, or none yet."""
+    for one in state.values() if isinstance(state, dict) else ():
+        rows = getattr(one, "embeddings", None)
+        if isinstance(rows, np.ndarray) and rows.ndim == 2 and len(rows) and np.isfinite(rows).all():
+            return rows.astype(np.float64)
+    return None
+
+
+def _main_labels(store: Store, seed: int) -> NDArray[np.int64] | None:
+    """The label of which each client holds most; None where there are none, or the data are not on this machine."""
+    from coterie.experiments import config, federations
+    from coterie.experiments.problems import BadInputError
+
+    try:
+        dataset = federations.load(config.load(store.experiment), seed)
+        partition = federations.partition_of(store.partition(seed), dataset)
+    except (BadInputError, ValueError, OSError):
+        return None
+    if not np.issubdtype(dataset.y.dtype, np.integer):
+        return None
+    held = [np.bincount(dataset.y[partition[k]], minlength=1) for k in range(len(partition))]
+    return np.array([counts.argmax() for counts in held])
 
 
 def reasons(log: pd.DataFrame) -> pd.DataFrame:

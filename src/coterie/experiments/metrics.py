@@ -10,6 +10,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from coterie import seeds
+
 Rounds = pd.DataFrame
 """The rounds of one method and one seed, in order."""
 Metric = Callable[[Rounds], float]
@@ -123,6 +125,26 @@ def bytes_to(rounds: Rounds, target: float) -> float:
     return _first(rounds, target, total_bytes(rounds).cumsum())
 
 
+def accuracy_within(rounds: Rounds, budget: float, window: int = 10) -> float:
+    """Mean accuracy of the last evaluated rounds (ten, or all there are) that were over when a budget of bytes was spent.
+
+    NaN if not even the first round was. Methods that ask more questions get fewer rounds for the same budget.
+    """
+    paid = total_bytes(rounds).cumsum() <= budget
+    return _mean(rounds["accuracy"].to_numpy(dtype=np.float64)[paid & rounds["accuracy"].notna().to_numpy()][-window:])
+
+
+def accuracy_between(rounds: Rounds, first: int, last: int) -> float:
+    """Mean accuracy of some rounds, both ends included; NaN if they were not all played."""
+    return _mean(_between(rounds, first, last))
+
+
+def swing(rounds: Rounds, first: int, last: int) -> float:
+    """Standard deviation of the accuracy over some rounds, both ends included; NaN if they were not all played."""
+    seen = _between(rounds, first, last)
+    return float(seen.std(ddof=1)) if len(seen) > 1 else np.nan
+
+
 def seconds_to(rounds: Rounds, target: float) -> float:
     """Simulated seconds until the target was first reached."""
     return _first(rounds, target, rounds["simulated_seconds"].to_numpy().cumsum())
@@ -187,6 +209,39 @@ def paired(values: Mapping[str, Sequence[float]], baseline: str) -> dict[str, Pa
     return {name: Paired(difference, p, corrected.get(name)) for name, (difference, p) in found.items()}
 
 
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as much a method needs as the baseline on the same seeds."""
+
+    mean: float
+    """Geometric."""
+    low: float
+    high: float
+    """Ends of the 95 % bootstrap interval over seeds."""
+    won: int
+    """Seeds with less than the baseline."""
+    seeds: int
+
+
+def ratio(values: ArrayLike, baseline: ArrayLike, never: ArrayLike = np.nan, draws: int = 10_000) -> Ratio | None:
+    """The geometric mean of ratios seed by seed, with a bootstrap interval over seeds; dice are fixed.
+
+    What was never reached (NaN) counts as `never`; without that, or where both never do, there is no ratio.
+
+    >>> found = ratio([10, 20], [20, 80])
+    >>> round(found.mean, 3), found.won, found.seeds
+    (0.354, 2, 2)
+    """
+    pairs = [np.where(np.isnan(x), never, x) for x in (np.asarray(values, np.float64), np.asarray(baseline, np.float64))]
+    logs = np.log(pairs[0]) - np.log(pairs[1])
+    if not len(logs) or np.isnan(logs).any():
+        return None
+    drawn = seeds.rng(0, "bootstrap").integers(len(logs), size=(draws, len(logs)))
+    edge = 100 * (1 - LEVEL) / 2
+    low, high = np.exp(np.percentile(logs[drawn].mean(axis=1), [edge, 100 - edge]))
+    return Ratio(float(np.exp(logs.mean())), float(low), float(high), int((logs < 0).sum()), len(logs))
+
+
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """Holm's step-down correction (1979).
 
@@ -212,6 +267,11 @@ def _p(difference: NDArray[np.float64]) -> float | None:
 def _first(rounds: Rounds, target: float, scale: NDArray[np.float64]) -> float:
     reached = np.flatnonzero(rounds["accuracy"].to_numpy(dtype=np.float64) >= target)
     return float(scale[reached[0]]) if len(reached) else np.nan
+
+
+def _between(rounds: Rounds, first: int, last: int) -> NDArray[np.float64]:
+    some = rounds[rounds["round"].between(first, last)]
+    return some["accuracy"].dropna().to_numpy() if len(some) == last - first + 1 else np.empty(0)
 
 
 def _fifth(rounds: Rounds) -> int:

@@ -31,6 +31,8 @@ LIMITS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "rounds": ("a whole number from 1 to 10,000,000", lambda v: 1 <= v <= 10_000_000),
     "evaluate_every": ("a whole number from 1", lambda v: v >= 1),
     "target": ("in (0, 1]", lambda v: 0 < v <= 1),
+    "enough_rounds": ("a whole number from 1", lambda v: v >= 1),
+    "byte_budget": ("a number above 0", lambda v: v > 0),
     "holdout": ("in [0, 1)", lambda v: 0 <= v < 1),
     "client_test_size": ("a whole number from 1", lambda v: v >= 1),
     "deadline": ("a number above 0", lambda v: v > 0),
@@ -249,6 +251,8 @@ class Reader:
             self.wrong(("per_round",), f"per_round: must be at most the number of clients, {clients}, not {per_round}")
         if labels and top.get("baseline", labels[0]) not in labels:
             self.wrong(("baseline",), unknown("method that takes part and is called", top["baseline"], labels))
+        if top.get("enough_rounds") is not None and top.get("target") is None:
+            self.wrong(("enough_rounds",), "enough_rounds: says when to end at a target, so there must be a target too")
         if labels and "baseline" not in top and Experiment.baseline not in labels:
             top["baseline"] = labels[0]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ class Material:
     reasons: pd.DataFrame
     """Why asks came to nothing: method, reason, count."""
     environment: str
+    embeddings: Mapping[str, figures.Embedded] = field(default_factory=dict)
+    """By method, where it keeps a vector for each client."""
 
     @property
     def baseline(self) -> str:
@@ -54,6 +56,7 @@ def pictures(material: Material) -> list[Picture]:
     if any(len(metrics.clients(rounds)) for seeds in cells.values() for rounds in seeds.values()):
         made.append(figures.fairness(cells, material.clients))
     made.append(figures.crossing(cells))
+    made += [figures.embeddings(method, learned) for method, learned in material.embeddings.items()]
     return made
 
 

@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from coterie.experiments import journal, rows, whole
 
@@ -57,11 +57,21 @@ class Outline:
     clients: int
     baseline: str
     target: float | None
+    enough_rounds: int | None = None
+    byte_budget: float | None = None
 
     @property
     def cells(self) -> tuple[Cell, ...]:
         """What is to be run: each method with each seed."""
         return tuple(Cell(label, seed) for label in self.labels for seed in self.seeds)
+
+    def reached(self, accuracy: ArrayLike) -> bool:
+        """Whether any of these accuracies is the target or more."""
+        return self.target is not None and bool((np.asarray(accuracy, dtype=np.float64) >= self.target).any())
+
+    def over(self, done: int, reached: bool) -> bool:
+        """Whether a cell is at its end after so many rounds: all of them, or enough with the target reached."""
+        return done >= self.rounds or (self.enough_rounds is not None and reached and done >= self.enough_rounds)
 
 
 @dataclass(frozen=True)
@@ -102,8 +112,12 @@ class Store:
     def outline(self) -> Outline:
         """What was asked for, in short."""
         file = tomllib.loads(self.experiment.read_text(encoding="utf-8"))
-        numbers = (file["rounds"], file["clients"])
-        return Outline(tuple(file["methods"]), tuple(file["seeds"]), *numbers, file["baseline"], file.get("target"))
+        return Outline(
+            tuple(file["methods"]),
+            tuple(file["seeds"]),
+            *(file["rounds"], file["clients"], file["baseline"]),
+            *(file.get("target"), file.get("enough_rounds"), file.get("byte_budget")),
+        )
 
     @property
     def methods(self) -> dict[str, str]:
@@ -132,6 +146,10 @@ class Store:
     def cell(self, cell: Cell) -> Path:
         """The folder of a method with a seed."""
         return self.folder / "cells" / cell.name
+
+    def ended(self, cell: Cell) -> Path:
+        """Where this file lies, the cell ended before the last round, having reached the target."""
+        return self.cell(cell) / "ended"
 
     def read(self, name: str) -> pa.Table:
         """A table: the finished one, or what the cells have made durable so far."""

@@ -23,6 +23,7 @@ PAIRED = (
     "worst_decile",
     "area_under_curve",
     "rounds_to_target",
+    "accuracy_within_budget",
 )
 """Figures in which methods are compared to the baseline."""
 
@@ -49,7 +50,8 @@ TOTALS = ("bytes_up", "bytes_down", "bytes_between", "evaluations", "epsilon", "
 
 def document(outline: Outline, rounds: pd.DataFrame, sizes: Sizes) -> dict[str, Any]:
     """All figures of a run as JSON holds them; NaN is null."""
-    figures = {label: _figures(outline, _of(rounds, label), sizes) for label in outline.labels}
+    budget = outline.byte_budget or thriftiest(rounds)
+    figures = {label: _figures(outline, _of(rounds, label), sizes, budget) for label in outline.labels}
     return {
         "methods": {
             label: _shown(rounds[rounds["method"] == label], outline.clients, found) for label, found in figures.items()
@@ -58,9 +60,18 @@ def document(outline: Outline, rounds: pd.DataFrame, sizes: Sizes) -> dict[str, 
         "paired": _paired(outline, figures),
         "seeds": list(outline.seeds),
         "target": outline.target,
-        "complete": len(rounds) == outline.rounds * len(outline.cells),
+        "byte_budget": budget,
+        "complete": complete(outline, rounds),
         "trace": _trace(rounds),
     }
+
+
+def complete(outline: Outline, rounds: pd.DataFrame) -> bool:
+    """Whether every cell came to its end."""
+    found = {(str(method), int(str(seed))): one for (method, seed), one in rounds.groupby(["method", "seed"])}
+    return all((cell.method, cell.seed) in found for cell in outline.cells) and all(
+        outline.over(len(one), outline.reached(one["accuracy"])) for one in found.values()
+    )
 
 
 def table(outline: Outline, rounds: pd.DataFrame, sizes: Sizes) -> pd.DataFrame:
@@ -73,13 +84,20 @@ def table(outline: Outline, rounds: pd.DataFrame, sizes: Sizes) -> pd.DataFrame:
     return pd.DataFrame.from_dict(means, orient="index").rename_axis("method")
 
 
-def _figures(outline: Outline, by_seed: dict[int, Rounds], sizes: Sizes) -> dict[str, Summary]:
+def thriftiest(rounds: pd.DataFrame) -> float | None:
+    """The bytes that whoever spent least spent in all; None before the first round."""
+    spent = rounds[["bytes_up", "bytes_down", "bytes_between"]].sum(axis=1).groupby([rounds["method"], rounds["seed"]]).sum()
+    return float(spent.min()) if len(spent) else None
+
+
+def _figures(outline: Outline, by_seed: dict[int, Rounds], sizes: Sizes, budget: float | None) -> dict[str, Summary]:
     """Every figure of one method over the seeds."""
     target = outline.target
     found = {name: [metric(one) for one in by_seed.values()] for name, metric in PLAIN.items()}
     found["client_accuracy_weighted"] = [metrics.weighted_accuracy(one, sizes[seed]) for seed, one in by_seed.items()]
     for name, metric in TARGETS.items():
         found[name] = [np.nan if target is None else metric(one, target) for one in by_seed.values()]
+    found["accuracy_within_budget"] = [metrics.accuracy_within(one, budget or 0) for one in by_seed.values()]
     return {name: metrics.over_seeds(values) for name, values in found.items()}
 
 

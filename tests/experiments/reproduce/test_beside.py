@@ -1,10 +1,12 @@
 import dataclasses
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from coterie.experiments import config
 from coterie.experiments.problems import BadInputError
-from coterie.experiments.reproduce import Options, fedcor_table1, fedcvr_tables
+from coterie.experiments.reproduce import Options, _beside, fedcor_table1, fedcvr_tables
 from coterie.experiments.reproduce._beside import Setting, play
 from coterie.federation import Steps
 
@@ -45,7 +47,9 @@ def test_table_1_is_played_as_the_authors_did():
 
 def test_fedcvr_is_averaged_by_size_with_all_that_it_is_compared_to():
     experiment = parsed(fedcvr_tables.SETTINGS["synthetic"])
-    assert {type(experiment.recipe(label).aggregator).__name__ for label in experiment.labels} == {"BySize"}
+    for label in experiment.labels:
+        name = type(experiment.recipe(label).aggregator).__name__
+        assert name == ("Mean" if label.endswith("-plain") else "BySize")
     assert experiment.recipe("fedcvr-bolt").selector.max_dim == 610
 
 
@@ -71,6 +75,55 @@ def test_a_reproduction_is_played_and_shown_beside_the_paper(tmp_path, capsys):
     assert found["methods"]["uniform"]["last_fifth_loss"]["mean"] > 0
     printed = capsys.readouterr().out
     assert "2.055" in printed and "fedcvr-bolt" in printed
+
+
+def rounds(accuracy, models):
+    """One method and seed: two trainers a round, each sent a model of 40 bytes both ways, and broadcasts of it."""
+    count = len(accuracy)
+    return pd.DataFrame(
+        {
+            "round": np.arange(1, count + 1),
+            "accuracy": accuracy,
+            "answered": [np.array([0, 1])] * count,
+            "up_model": 80,
+            "bytes_up": 80,
+            "bytes_down": 80 + 40 * np.asarray(models),
+            "bytes_between": 0,
+            "client_accuracy": [np.array([level, 0.0, np.nan]) for level in accuracy],
+        }
+    )
+
+
+def test_transfers_are_models_sent_one_way():
+    sizes = np.array([3, 1, 9])
+    table = rounds([0.1, 0.5, 0.6], [10, 0, 0])
+    assert _beside.transfers(table).tolist() == [14, 4, 4]
+    assert fedcor_table1.transfers_to_target(0.5)(table, sizes) == 18
+    assert np.isnan(fedcor_table1.transfers_to_target(0.7)(table, sizes))
+    assert fedcor_table1.at_transfers(20)(table, sizes) == pytest.approx(0.3)
+    assert np.isnan(fedcor_table1.at_transfers(23)(table, sizes))
+    assert _beside.clients_between(2, 3, weighted=False)(table, sizes) == pytest.approx(0.275)
+    assert _beside.clients_between(2, 3, weighted=True)(table, sizes) == pytest.approx(0.4125)
+    assert np.isnan(_beside.clients_between(2, 4, weighted=True)(table, sizes))
+    assert _beside.clients_last_fifth(weighted=False)(table, sizes) == pytest.approx(0.3)
+
+
+def test_table_1_ends_a_method_that_arrived_and_compares_rounds_and_transfers(tmp_path, capsys):
+    setting = fedcor_table1.SETTINGS["2spc"]
+    few = {"dataset": "digits", "clients": 12, "per_round": 2, "rounds": 6, "target": 0.2, "enough_rounds": 3}
+    experiment = {**setting.experiment, **few, "training": {"lr": 0.1}}
+    small = fedcor_table1.compared(setting.what, experiment, setting.methods, setting.paper)
+    options = Options(seeds="2", methods="uniform,fedcor-probe", jobs=1, out=tmp_path / "run")
+    found = play("fedcor-table1", {"2spc": small}, options)
+    assert found["complete"] and set(found["ratios"]) == {"rounds_to_target", "transfers_to_target"}
+    one = found["methods"]["uniform"]
+    for rounds_to, transfers in zip(one["rounds_to_target"]["per_seed"], one["transfers_to_target"]["per_seed"], strict=True):
+        assert (rounds_to is None) == (transfers is None) and (
+            rounds_to is None or transfers == pytest.approx(4 * rounds_to, rel=0.01)
+        )
+    assert found["ratios"]["rounds_to_target"]["fedcor-probe"]["seeds"] == 2
+    assert "295.8" in capsys.readouterr().out
+    assert (tmp_path / "run" / "report.html").exists()
 
 
 def test_a_setting_can_be_of_any_figure():
