@@ -11,7 +11,7 @@ from coterie.cli import main
 from coterie.experiments.store import Store
 from tests.experiments import tiny
 
-COMMANDS = ("compare", "methods", "partition", "data", "report", "resume", "reproduce", "bench")
+COMMANDS = ("compare", "methods", "partition", "data", "report", "resume", "reproduce", "bench", "flower")
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from flwr.client import ClientApp
 
 from coterie import catalog
 from coterie.aggregators import BySize, Krum
-from coterie.backbones import SGD, FineTune, Prox
+from coterie.backbones import SGD, Ditto, FineTune, Prox
 from coterie.coalitions import Fixed
 from coterie.federation import Steps
 from coterie.flower import FlowerFederation, Holding, client_app
@@ -34,7 +34,8 @@ NODES = [2**63 + 7, 11, 5, 2**64 - 1, 400, 23]
 
 def app_of(simulation):
     return client_app(
-        lambda context: Holding(simulation.crew.path, simulation.clients, int(context.node_config["partition-id"]), 1)
+        lambda context: Holding(simulation.crew.path, simulation.clients, int(context.node_config["partition-id"]), 1),
+        portable=True,
     )
 
 
@@ -293,6 +294,42 @@ def test_a_restored_federation_goes_on_to_the_same_models():
         later.restore(first.state())
         list(play(recipe, later, 6, state))
         np.testing.assert_array_equal(later.models, whole.models)
+
+
+def test_what_nodes_keep_comes_back_where_they_are_ours():
+    """Ditto's own models and the last that everybody trained, in other nodes' hands."""
+    recipe = Central(Ditto(0.5, SGD(STEPS), STEPS), BySize(), Uniform(3))
+    with small() as simulation:
+        whole = far(simulation, portable=True)[1]
+        list(play(recipe, whole, 6))
+        first, (near, later) = far(simulation, portable=True)[1], far(simulation, portable=True)
+        list(play(recipe, first, 3))
+        later.restore(first.state())
+        list(play(recipe, later, 6))
+        assert rebuilt(later.state()["kept"]) == rebuilt(whole.state()["kept"]) != {}
+        mine = later.view(7).ask.models(range(6))
+        np.testing.assert_array_equal(mine, whole.view(7).ask.models(range(6)))
+        assert np.isfinite(mine).any()
+        near.gone = {NODES[k] for k in range(6)}
+        with pytest.raises(TimeoutError, match="is gone"):
+            later.state()
+
+
+def test_a_node_of_somebody_else_does_not_give_away_what_it_keeps():
+    with small() as simulation:
+        app = client_app(lambda context: Holding(simulation.crew.path, simulation.clients, 0, 1))
+        federation = joined(simulation, Near(app, {1: {"partition-id": 0}}), clients=1, portable=True)
+        list(play(Central(Ditto(0.5, SGD(STEPS), STEPS), BySize(), Uniform(1)), federation, 1))
+        with pytest.raises(TimeoutError, match="client 0 does not say what it keeps"):
+            federation.state()
+
+
+def rebuilt(kept):
+    """What can be compared of what nodes keep."""
+    return {
+        key: {name: {part: array.tobytes() for part, array in parts.items()} for name, parts in drawers.items()}
+        for key, drawers in kept.items()
+    }
 
 
 def held(holding, context):

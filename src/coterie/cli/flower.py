@@ -15,7 +15,7 @@ Examples:
   coterie flower run --set training.lr=0.05 --rounds 20 --seeds 1
 """
 
-flower = typer.Typer(help="Run experiments on Flower.", no_args_is_help=True, rich_markup_mode=None)
+flower = typer.Typer(help="Run experiments on Flower.", epilog=EXAMPLES, no_args_is_help=True, rich_markup_mode=None)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -15,13 +15,8 @@ from time import perf_counter
 from typing import Any
 
 from coterie.data import Shards
+from coterie.experiments.on_flower import QUIET
 from coterie.experiments.plain_loop import JOBS, Loop, images
-
-QUIET = {
-    "FLWR_TELEMETRY_ENABLED": "0",
-    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-}
 
 
 def installed() -> bool:

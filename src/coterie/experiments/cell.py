@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.experiments import checkpoint, federations, journal, whole
+from coterie.experiments import checkpoint, federations, journal, on_flower, whole
 from coterie.experiments.experiment import Experiment
 from coterie.experiments.locks import held
 from coterie.experiments.store import Cell, Store
@@ -148,6 +148,8 @@ def _last(place: Path) -> tuple[int, Any]:
 
 
 def _federation(store: Store, experiment: Experiment, cell: Cell, settings: Settings) -> Any:
+    if experiment.engine == on_flower.ENGINE:
+        return on_flower.build(experiment, store.partition(cell.seed), cell.seed, settings.workers)
     dataset = federations.load(experiment, cell.seed)
     partition = federations.partition_of(store.partition(cell.seed), dataset)
     return federations.build(experiment, dataset, partition, cell.seed, settings.workers)

@@ -43,7 +43,10 @@ def play(
     tasks = [delayed(cell.run)(store.folder, experiment, one, settings) for one in cells]
     store.stop.unlink(missing_ok=True)
     with held(store.folder / "lock"), _interruptible(store), _backend(on, jobs):
-        yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(tasks)
+        try:
+            yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(tasks)
+        finally:
+            on_flower.leave()
 
 
 def unfinished(store: Store) -> list[Cell]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,8 +19,17 @@ if TYPE_CHECKING:
     from coterie.federation import Scores
     from coterie.flower.federation import FlowerFederation
     from coterie.flower.holding import Holding
+    from coterie.flower.hosting import Hosted
 
 ENGINE = "flower"
+PATIENCE = 300.0
+"""Seconds for the nodes of a simulation to come and to begin: its workers load PyTorch and the data first."""
+QUIET = {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+"""What Flower is told in the environment, where nothing else stands there: to send nothing home and install nothing."""
 KNOWN = ("devices", "speed", "speed_spread", "bandwidth", "bandwidth_spread", "coupling", "strong", "strength", "table")
 """Settings of the world that say what is known of devices; everything else about it is real on Flower."""
 
@@ -38,29 +48,53 @@ def check(experiment: Experiment, where: Any) -> None:
 
 
 def build(experiment: Experiment, partition: Path, seed: int, workers: int | None) -> FlowerFederation:
-    """Starts Flower's simulation and the federation in it; `close` ends both."""
-    from coterie.flower.client import client_app
+    """A federation in Flower's simulation, which starts with the first and goes on for later ones until `leave`."""
     from coterie.flower.federation import FlowerFederation
-    from coterie.flower.hosting import Hosted
+    from coterie.flower.keepsakes import begin
 
     local = _simulation(experiment, partition, seed)
-    app = client_app(Held(replace(experiment, entries=()), partition.resolve(), seed))
-    hosted = Hosted(app, len(local.clients), workers or len(os.sched_getaffinity(0)))
-    try:
-        return FlowerFederation(
-            hosted.grid,
-            local.layout,
-            local.models[0],
-            clients=len(local.clients),
-            seed=seed,
-            evaluate_every=experiment.evaluate_every,
-            judge=Judge(local),
-            columns={name: column for name, column in local.roster.columns.items() if name != "size"},
-            closing=hosted.close,
-        )
-    except BaseException:
-        hosted.close()
-        raise
+    grid = _grid(replace(experiment, entries=()), len(local.clients), workers or len(os.sched_getaffinity(0)))
+    begin(grid, grid.get_node_ids(), {"partition": str(partition.resolve()), "seed": seed}, PATIENCE)
+    return FlowerFederation(
+        grid,
+        local.layout,
+        local.models[0],
+        clients=len(local.clients),
+        seed=seed,
+        evaluate_every=experiment.evaluate_every,
+        judge=Judge(local),
+        columns={name: column for name, column in local.roster.columns.items() if name != "size"},
+        portable=True,
+    )
+
+
+def leave() -> None:
+    """Ends Flower's simulation, if one goes on in this process."""
+    while _hosts:
+        _hosts.popitem()[1].close()
+
+
+_hosts: dict[tuple[Experiment, int, int], Hosted] = {}
+"""The simulation that goes on in this process: starting one takes as long as many rounds."""
+
+
+def _grid(experiment: Experiment, nodes: int, workers: int) -> Any:
+    """The grid of the simulation, when all nodes are on it."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    from coterie.flower.client import client_app
+    from coterie.flower.hosting import Hosted
+
+    which = (experiment, nodes, workers)
+    if which not in _hosts or not _hosts[which].alive:
+        leave()
+        _hosts[which] = Hosted(client_app(Held(experiment), portable=True), nodes, workers)
+    grid, ends = _hosts[which].grid, time.monotonic() + PATIENCE
+    while len(list(grid.get_node_ids())) < nodes:
+        if time.monotonic() > ends:
+            raise TimeoutError(f"flower: its simulation has not all {nodes} nodes after {PATIENCE:g} seconds")
+        time.sleep(0.05)
+    return grid
 
 
 @dataclass(frozen=True)
@@ -73,7 +107,8 @@ class Judge:
         from coterie.simulation.evaluation import evaluate
 
         local = self.local
-        others = {"trained": federation.trained} if federation.trained else {}
+        beside = {"trained": federation.trained, "personal": federation.personal()}
+        others = {name: models for name, models in beside.items() if models}
         return evaluate(
             local.crew,
             local.clients,
@@ -88,25 +123,25 @@ class Judge:
 
 @dataclass(frozen=True)
 class Held:
-    """What a node holds, by its number; light, since it travels to every worker with every message."""
+    """What a node holds, by its number and its role; light, since it travels to every worker with every message."""
 
     experiment: Experiment
-    partition: Path
-    seed: int
 
     def __call__(self, context: Any) -> Holding:
         from coterie.flower.holding import Holding
+        from coterie.flower.keepsakes import ROLE
 
-        name = (self.partition, self.seed)
+        role = context.state[ROLE]
+        name = (role["partition"], role["seed"])
         if name not in _made:
             _made.clear()
-            _made[name] = _simulation(self.experiment, self.partition, self.seed)
+            _made[name] = _simulation(self.experiment, Path(role["partition"]), role["seed"])
         local = _made[name]
         assert isinstance(local.crew, Alone)  # it was built with one worker
-        return Holding(local.crew.path, local.clients, int(context.node_config["partition-id"]), self.seed)
+        return Holding(local.crew.path, local.clients, int(context.node_config["partition-id"]), role["seed"])
 
 
-_made: dict[tuple[Path, int], Simulation] = {}
+_made: dict[tuple[str, int], Simulation] = {}
 """The last that this process made: a worker serves one federation at a time."""
 
 

@@ -13,6 +13,7 @@ from flwr.common import Array, ArrayRecord, ConfigRecord, Context, Message, Metr
 
 from coterie.federation import Split
 from coterie.flower.holding import Hold, Holding
+from coterie.flower.keepsakes import BEGIN, FETCH, KEPT, LAST, PERSONAL, PUT, anew, give, take
 from coterie.flower.nodes import HELLO, key_of
 from coterie.flower.words import (
     ARRAYS,
@@ -33,17 +34,24 @@ from coterie.simulation.training import Fit
 from coterie.simulation.worker import torch_on_one_thread
 
 Answer = Callable[[Holding, Clients, list[Flat], Mapping[str, Any]], np.ndarray]
-KEPT, LAST = "coterie.kept", "coterie.last"
-"""What stays at a client between rounds, in the state that Flower keeps for its node."""
 
 
-def client_app(hold: Hold) -> ClientApp:
+def client_app(hold: Hold, *, portable: bool = False) -> ClientApp:
     """An app that trains by any backbone and answers every question, made of what a node holds.
 
     It serves `FlowerFederation`. Training and answers throw the dice of `coterie.simulation.dice`, so that the same
     experiment gives the same models as the simulation.
+
+    Args:
+        hold: Says what a node holds.
+        portable: Whether the server may fetch what a node keeps between rounds and put it back, so that a run can be
+            resumed in another simulation. Never where nodes are somebody's own.
     """
     app = ClientApp()
+    if portable:
+        app.query(FETCH)(give)
+        app.query(PUT)(take)
+        app.query(BEGIN)(anew)
     app.train()(partial(_train, hold))
     app.query("coterie_hello")(partial(_hello, hold))
     app.query("models")(_models)
@@ -131,6 +139,8 @@ def _trained(holding: Holding, content: RecordDict, context: Context) -> RecordD
     trained = fit.trained
     if trained.keep or drawers:
         context.state[KEPT] = ArrayRecord({name: Array(model) for name, model in trained.keep.items()})
+    if trained.personal is not None:
+        context.state[PERSONAL] = ArrayRecord({PERSONAL: Array(trained.personal)})
     if asked["remember"]:
         context.state[LAST] = ArrayRecord({LAST: Array(trained.share)})
     facts = {f"fact.{name}": float(value) for name, value in trained.facts.items()}
@@ -138,7 +148,7 @@ def _trained(holding: Holding, content: RecordDict, context: Context) -> RecordD
         {
             ARRAYS: record_of(trained.share, holding.path.layout),
             "metrics": MetricRecord({SAMPLES: fit.count}),
-            OURS: ConfigRecord({"round": asked["round"], "count": fit.count, **facts}),
+            OURS: ConfigRecord({"round": asked["round"], "count": fit.count, "personal": PERSONAL in context.state, **facts}),
         }
     )
 

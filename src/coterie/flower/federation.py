@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from flwr.server import Grid
 from numpy.typing import ArrayLike, NDArray
 
 from coterie.federation import Federation, Layout, Scores, View
+from coterie.flower.keepsakes import PERSONAL, fetch, put
 from coterie.flower.nodes import Nodes
 from coterie.flower.post import Came, exchange, logger
 from coterie.flower.questions import Line, Questions
@@ -35,7 +36,8 @@ class FlowerFederation(Federation):
     others are passed over. Time is real here: deadlines and `Replies.seconds` are wall-clock seconds. The meter counts
     as the simulation's does: by the plan's route, and no model twice in a round to a client that holds it.
 
-    What a backbone keeps stays with the client's node, so `state` holds the server's side only.
+    What a backbone keeps stays with the client's node, so `state` holds the server's side only; unless the federation
+    is `portable`, which nodes on one machine may be.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class FlowerFederation(Federation):
         columns: Mapping[str, ArrayLike] | None = None,
         remember: bool = True,
         door: Door = Door(),
+        portable: bool = False,
         closing: Callable[[], None] | None = None,
     ) -> None:
         """Waits for the clients.
@@ -70,13 +73,14 @@ class FlowerFederation(Federation):
             columns: What else is known of the clients, in the order of their keys.
             remember: Whether clients hold on to the last model they trained, so that `ask.models` can be answered.
             door: What a reply must be to be let in.
+            portable: Whether `state` holds what nodes keep, too; their apps must be portable as well.
             closing: What `close` does; nothing if None, since nodes belong to their owners.
         """
         if clients < 1:
             raise ValueError(f"clients: must be a whole number from 1, not {clients!r}")
         self.grid, self.layout, self.seed, self.patience = grid, layout, seed, patience
         self.evaluate_every, self.judge, self.remember, self.door = evaluate_every, judge, remember, door
-        self.closing = closing
+        self.closing, self.portable = closing, portable
         self.nodes = Nodes(grid, min(patience, 60.0))
         found = self.nodes.wait_for(clients, arrival)
         said = [self.nodes.about(node) for node in found.values()]
@@ -88,6 +92,9 @@ class FlowerFederation(Federation):
         self.round = 0
         self.trained: dict[int, Flat] = {}
         """Among peers what each client's training made, before any mixing, in the last round."""
+        self._keepers: set[str] = set()
+        """Clients that have trained, and so may keep something."""
+        self._personal_at: set[str] = set()
         self._happened = Happened(clients=len(found))
         self._view: View | None = None
         self._plan: Plan | None = None
@@ -114,7 +121,7 @@ class FlowerFederation(Federation):
         self._happened = self._happened.opened(len(present))
         self._line = Line(self.grid, nodes, self.roster.keys, self.roster["size"] > 0, self.patience, self.seed, t)
         questions = Questions(
-            self._line, self.models, self._record, self._traffic, self.classes, self._personal, self._questioned
+            self._line, self.models, self._record, self._traffic, self.classes, self._each_its_own, self._questioned
         )
         self._view = View(t, self.roster, _frozen(present), self.models, self.follows, self.layout, questions, self.seed)
         return self._view
@@ -166,6 +173,7 @@ class FlowerFederation(Federation):
             "models": np.array(self.models),
             "follows": np.array(self.follows),
             "happened": self._happened.state(),
+            "kept": fetch(self.grid, self._where(self._keepers), self.patience) if self.portable else {},
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -176,20 +184,39 @@ class FlowerFederation(Federation):
             raise ValueError(f"state: models of shape {models.shape} do not fit a layout of {self.layout.size} numbers")
         self.round, self.models, self.follows = int(state["round"]), _frozen(models), _frozen(follows)
         self._happened = Happened(**state["happened"])
+        self._keepers = set(state["kept"])
+        self._personal_at = {key for key, drawers in state["kept"].items() if PERSONAL in drawers}
+        if self._keepers:
+            put(self.grid, self._where(self._keepers), state["kept"], self.patience)
         self._view, self._plan, self.trained = None, None, {}
         self._traffic = Traffic(self.layout.size, len(self.models), self.follows)
+
+    def personal(self) -> dict[int, Flat]:
+        """Models that clients have for themselves, beside the one that they follow: seen only where nodes are portable."""
+        if not self.portable or not self._personal_at:
+            return {}
+        found = fetch(self.grid, self._where(self._personal_at), self.patience, [PERSONAL])
+        held = {self.roster.id_of(key): drawers[PERSONAL][PERSONAL] for key, drawers in found.items() if drawers}
+        return dict(sorted(held.items()))
 
     def close(self) -> None:
         """Says goodbye to the grid."""
         if self.closing is not None:
             self.closing()
 
+    def _where(self, keys: Iterable[str]) -> dict[str, int]:
+        """The nodes of some clients; TimeoutError if one is gone."""
+        here = self.nodes.here()
+        if gone := sorted(set(keys) - here.keys()):
+            raise TimeoutError(f"state: client {gone[0]} is gone, and with it what it keeps")
+        return {key: here[key] for key in sorted(keys)}
+
     @property
     def _keys(self) -> frozenset[str]:
         return frozenset(self.roster.keys)
 
     @property
-    def _personal(self) -> bool:
+    def _each_its_own(self) -> bool:
         return len(self.models) == len(self.roster) and np.array_equal(self.follows, self.roster.ids)
 
     def _opened(self) -> tuple[View, Line]:
@@ -215,6 +242,7 @@ class FlowerFederation(Federation):
             "remember": self.remember and plan.route != "peers",
         }
         client_of = {line.nodes[client]: client for client in reached.tolist()}
+        self._keepers |= {self.roster.keys[client] for client in reached.tolist()}
         contents = {
             line.nodes[client]: models_record([records[row]], {**told, "key": self.roster.keys[client]})
             for client, row in zip(reached.tolist(), start.tolist(), strict=True)
@@ -242,6 +270,8 @@ class FlowerFederation(Federation):
         lost = {**lost, **failed, **dict.fromkeys(silent, word)}
         for client, reason in failed.items():
             logger.warning("client %s did not train: %s", self.roster.keys[client], reason)
+        own = [client for client, one in came if not one.failure and one.message.content.get(OURS, {}).get("personal") is True]
+        self._personal_at |= {self.roster.keys[client] for client in own}
         return close(plan, self.models, round, sent, lost, bool(silent), self.door)
 
     def _reply(self, client: int, one: Came, round: int) -> Reply:

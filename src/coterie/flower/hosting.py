@@ -36,6 +36,11 @@ class Hosted:
             raise RuntimeError(f"flower: its simulation does not begin: {grid}") from grid
         self.grid = grid
 
+    @property
+    def alive(self) -> bool:
+        """Whether it still goes on."""
+        return self._thread.is_alive()
+
     def close(self) -> None:
         """Ends the simulation, and Ray with it."""
         self._done.set()
@@ -50,7 +55,13 @@ class Hosted:
             server = ServerApp()
             server.main()(self._main)
             resources = {
-                "init_args": {"num_cpus": workers, "num_gpus": 0, "log_to_driver": False, "include_dashboard": False},
+                "init_args": {
+                    "num_cpus": workers,
+                    "num_gpus": 0,
+                    "log_to_driver": False,
+                    "logging_level": logging.ERROR,
+                    "include_dashboard": False,
+                },
                 "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
             }
             _simulate()(server_app=server, client_app=app, num_supernodes=nodes, backend_config=resources)
