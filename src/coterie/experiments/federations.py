@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,8 @@ def build(experiment: Experiment, dataset: Dataset, partition: Partition, seed: 
         workers=workers,
         device=experiment.device,
         evaluate_every=experiment.evaluate_every,
+        tuned=None if experiment.fine_tuned == "never" else replace(experiment.training, epochs=1),
+        tune_shared=experiment.fine_tuned == "always",
     )
 
 

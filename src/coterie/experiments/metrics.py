@@ -83,6 +83,16 @@ def personal_accuracy(rounds: Rounds) -> float:
     return _mean(clients(rounds, "client_accuracy_personal"))
 
 
+def tuned_accuracy(rounds: Rounds) -> float:
+    """The same after one more epoch at each client, on a copy; see `fine_tuned` of an experiment."""
+    return _mean(clients(rounds, "client_accuracy_tuned"))
+
+
+def on_common(reading: str = "") -> Callable[[Rounds], float]:
+    """The same on test samples that all clients have in common, after a `reading`: "", "_tuned" or "_trained"."""
+    return lambda rounds: _mean(clients(rounds, f"client_accuracy_global{reading}"))
+
+
 def weighted_accuracy(rounds: Rounds, sizes: ArrayLike) -> float:
     """Mean over clients weighted by the training samples that they hold."""
     found = clients(rounds, keep=True)

@@ -117,7 +117,7 @@ class Judge:
             others,
             usual=local.usual_loss,
             round=federation.round,
-            tuned=local.tuned,
+            tuned=local.tuning(bool(others)),
         )
 
 

@@ -39,6 +39,7 @@ def simulate(
     device: str = "cpu",
     evaluate_every: int = 1,
     tuned: Steps | None = None,
+    tune_shared: bool = True,
     remember: bool = True,
     data_dir: str | None = None,
 ) -> Simulation:
@@ -60,6 +61,7 @@ def simulate(
         device: Where modules run: "cpu", or for instance "cuda".
         evaluate_every: Models are judged every so many rounds.
         tuned: Also judges the model that each client follows after such local steps ("accuracy_tuned").
+        tune_shared: Whether also models that clients share are judged so, not only those that are a client's own.
         remember: Whether clients hold on to the last model they trained, so that `ask.models` can be answered.
         data_dir: Where data files lie.
     """
@@ -84,6 +86,7 @@ def simulate(
         world=world,
         evaluate_every=evaluate_every,
         tuned=tuned,
+        tune_shared=tune_shared,
         remember=remember,
         usual_loss=loss is None,
     )

@@ -11,10 +11,13 @@ import numpy as np
 from jaxtyping import Float32
 from numpy.typing import NDArray
 
+from coterie import seeds
 from coterie.data.dataset import Dataset
 from coterie.data.splits import Groups, Splits
 from coterie.federation import Split
 
+COMMON = 200
+"""Test samples on which personal models are judged besides their clients' own."""
 Samples = tuple[Float32[np.ndarray, "samples ..."], NDArray[Any]]
 
 
@@ -82,6 +85,12 @@ class Clients:
         """On how many samples each client answers."""
         count = self.count(split)
         return np.where(count > 0, count, self.count("train"))
+
+    @cached_property
+    def common(self) -> NDArray[np.int64]:
+        """Up to `COMMON` samples of the global test set, drawn once: on these any model of any client can be judged."""
+        drawn = seeds.rng(self.seed, "tests in common").permutation(len(self.x_test))
+        return np.sort(drawn[:COMMON])
 
     @cached_property
     def label_counts(self) -> NDArray[np.int64]:

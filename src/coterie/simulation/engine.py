@@ -44,12 +44,14 @@ class Simulation(Federation):
         world: World = World(),
         evaluate_every: int = 1,
         tuned: Steps | None = None,
+        tune_shared: bool = True,
         remember: bool = True,
         usual_loss: bool = True,
     ) -> None:
         self.clients, self.crew, self.layout = clients, crew, layout
         self.seed = clients.seed
-        self.evaluate_every, self.tuned, self.usual_loss = evaluate_every, tuned, usual_loss
+        self.evaluate_every, self.usual_loss = evaluate_every, usual_loss
+        self.tuned, self.tune_shared = tuned, tune_shared
         self.reality = Reality(world, clients.keys, clients.count("train"), self.seed)
         self.roster = Roster(clients.keys, {"size": clients.count("train"), **self.reality.devices.columns})
         self.homes = Homes(remember)
@@ -114,10 +116,14 @@ class Simulation(Federation):
             {name: models for name, models in (("trained", self._trained), ("personal", self.homes.personal)) if models},
             usual=self.usual_loss,
             round=self.round,
-            tuned=self.tuned,
+            tuned=self.tuning(bool(self._trained)),
         )
         self.evaluation_seconds += perf_counter() - started
         return scores
+
+    def tuning(self, personal: bool) -> Steps | None:
+        """The steps after which models are judged too, if they are: models that clients share only where that was asked for."""
+        return self.tuned if personal or self.tune_shared else None
 
     def meter(self) -> Meter:
         return self._traffic.meter()

@@ -50,8 +50,8 @@ class Judge(Task[Verdict]):
 
 
 @dataclass(frozen=True, eq=False)
-class JudgeAt(Task[tuple[float, float]]):
-    """Mean loss and accuracy of a model on one client's own test samples, after some local steps if there are any."""
+class JudgeAt(Task[NDArray[np.float64]]):
+    """Loss and accuracy of a model on one client's own tests and on those in common, perhaps after some local steps."""
 
     model: Flat
     client: int
@@ -59,12 +59,10 @@ class JudgeAt(Task[tuple[float, float]]):
     round: int = 0
     steps: Steps | None = None
 
-    def run(self, path: Path, clients: Clients) -> tuple[float, float]:
-        samples = clients.samples(self.client, "test")
-        if not len(samples[0]):
-            return float("nan"), float("nan")
-        told = verdict(path, self._tuned(path, clients), samples, self.usual)
-        return float(told.loss.mean()), float(told.right.mean())
+    def run(self, path: Path, clients: Clients) -> NDArray[np.float64]:
+        model = self._tuned(path, clients)
+        common = clients.x_test[clients.common], clients.y_test[clients.common]
+        return np.stack([_mean(path, model, samples, self.usual) for samples in (clients.samples(self.client, "test"), common)])
 
     def _tuned(self, path: Path, clients: Clients) -> Flat:
         own = clients.samples(self.client, "train")
@@ -86,6 +84,14 @@ def verdict(path: Path, model: Flat, samples: Samples, usual: bool) -> Verdict:
     return Verdict(logsumexp(outputs, axis=1) - outputs[np.arange(len(y)), y], right)
 
 
+def _mean(path: Path, model: Flat, samples: Samples, usual: bool) -> NDArray[np.float64]:
+    """Mean loss and accuracy; NaN where there are no samples."""
+    if not len(samples[0]):
+        return np.full(2, np.nan)
+    told = verdict(path, model, samples, usual)
+    return np.array([told.loss.mean(), told.right.mean()])
+
+
 def evaluate(
     crew: Crew,
     clients: Clients,
@@ -102,36 +108,43 @@ def evaluate(
     Accuracy and loss are the mean over clients of what the model that each follows has on the whole global test set;
     those per client are on its own test samples, NaN where it has none. `others` holds, by the word that is added to
     'accuracy', models that some clients have beside the one they follow; a client that has none counts with that one.
+    Where there are others, or models are tuned, each is also judged on the test samples in common: 'accuracy_global'.
     """
     word, column = ("accuracy", 1) if clients.classes else ("loss", 0)
-    overall, own = _followed(crew, clients, models, follows, usual)
+    overall, own, common = _followed(crew, clients, models, follows, usual)
     scores = {word: own[:, column]}
+    if others or tuned is not None:
+        scores[f"{word}_global"] = common[:, column]
     for extra, held in others.items():
         told = crew.run([JudgeAt(model, client, usual) for client, model in sorted(held.items())])
-        scores[f"{word}_{extra}"] = own[:, column].copy()
-        scores[f"{word}_{extra}"][sorted(held)] = [both[column] for both in told]
+        for name, base, place in ((f"{word}_{extra}", own, 0), (f"{word}_global_{extra}", common, 1)):
+            scores[name] = base[:, column].copy()
+            scores[name][sorted(held)] = [both[place, column] for both in told]
     if tuned is not None:
         told = crew.run([JudgeAt(models[row], client, usual, round, tuned) for client, row in enumerate(follows.tolist())])
-        scores[f"{word}_tuned"] = np.array([both[column] for both in told])
+        scores[f"{word}_tuned"] = np.array([both[0, column] for both in told])
+        scores[f"{word}_global_tuned"] = np.array([both[1, column] for both in told])
     return Scores(accuracy=float(overall[:, 1].mean()), loss=float(overall[:, 0].mean()), clients=scores)
 
 
 def _followed(
     crew: Crew, clients: Clients, models: NDArray[np.float32], follows: NDArray[np.intp], usual: bool
-) -> tuple[Both, Both]:
-    """Loss and accuracy, for each client, of the model it follows: on the whole test set, and on its own samples."""
-    overall, own = np.empty((len(clients), 2)), np.full((len(clients), 2), np.nan)
+) -> tuple[Both, Both, Both]:
+    """Loss and accuracy, for each client, of the model it follows: on the whole test set, on its own, on those in common."""
+    overall, common, own = np.empty((len(clients), 2)), np.empty((len(clients), 2)), np.full((len(clients), 2), np.nan)
     rows = np.unique(follows)
     for start in range(0, len(rows), BLOCK):
         some = rows[start : start + BLOCK]
         for row, told in zip(some, _on_all(crew, [models[row] for row in some], len(clients.x_test), usual), strict=True):
             followers = np.flatnonzero(follows == row)
             overall[followers] = told.loss.mean(), told.right.mean()
+            common[followers] = told.loss[clients.common].mean(), told.right[clients.common].mean()
             if clients.drawn is not None:
                 own[followers] = _means(told, [clients.drawn[k] for k in followers.tolist()])
     if clients.drawn is None:
-        own = np.array(crew.run([JudgeAt(models[row], client, usual) for client, row in enumerate(follows.tolist())]))
-    return overall, own
+        told_own = crew.run([JudgeAt(models[row], client, usual) for client, row in enumerate(follows.tolist())])
+        own = np.array([both[0] for both in told_own])
+    return overall, own, common
 
 
 def _means(told: Verdict, tests: list[NDArray[np.int64]]) -> Both:
