@@ -98,7 +98,7 @@ class Traffic:
         return {"model": 4 * self.dim * int(count)} if count else {}
 
     def own(self, among: Replies, pairs: Pairs) -> NDArray[np.bool_]:
-        """Which questions are about a model that the client has made: trained just now or, among peers, mixed of what it heard."""
+        """Which questions are about a model that the client made: trained just now or, among peers, mixed of what it heard."""
         peers = self.round is not None and self.round.plan.route == "peers"
         if among is not self.replies and not peers:
             return np.zeros(len(pairs), dtype=bool)
