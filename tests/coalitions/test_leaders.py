@@ -68,7 +68,7 @@ def tiers(clients: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.hstack([machine, data]), strong
 
 
-@pytest.mark.parametrize("clients", [100, 500])
+@pytest.mark.parametrize("clients", [100, 500, 5000])
 def test_the_strong_of_a_tiered_population_lead(clients):
     found, pure = [], []
     for seed in range(10):

@@ -92,13 +92,15 @@ class StrongCluster:
     the distance to the min_samples-th point; the usual knee of that curve makes the strong few noise, so that the weak
     majority leads. Noise points stronger than the leaders' mean lead too. If no cluster is found, if more than a third
     would lead, or if leaders are weaker than the rest, the fifth with the largest norm leads instead, and the result says so.
-    Above `sample` clients a random sample is clustered and the rest go to the nearest core point within `eps`.
+    Above `sample` clients a random sample is clustered and the rest go to the nearest core point within `eps`. That is not for
+    speed alone: among 10,000 points the usual distance is so small that the strong fall apart by how many classes they
+    hold, and 0.16 to 0.64 of them were found, against 0.9 and more by samples of 1,000.
     """
 
     eps: float | None = None
     min_samples: int | None = None
     """None: the larger of 5 and ln n."""
-    sample: int = 10_000
+    sample: int = 1_000
     most: float = 1 / 3
     """More leaders than this share are no leaders."""
 
