@@ -41,6 +41,12 @@ def test_a_group_is_worth_at_least_each_of_its_members_in_classes_and_volume(cou
     assert entropy(0.0, 0.0) == 0
 
 
+def test_large_counts_and_small_ones_have_the_same_scores():
+    small = np.array([[3, 5, 0], [4, 4, 1]])
+    large = small * 10**6
+    np.testing.assert_allclose(Worth.within(small).score(small), Worth.within(large).score(large), rtol=1e-9)
+
+
 def test_nobody_holds_anything():
     assert Worth.within(np.zeros((3, 4), int)).score(np.zeros((3, 4), int)).tolist() == [0, 0, 0]
     assert class_diversity(np.zeros((3, 4), int)) == 0
