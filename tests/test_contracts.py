@@ -21,6 +21,7 @@ CHECKS = {
     "neighbors": testing.check_listener,
     "aggregators": testing.check_aggregator,
     "backbones": testing.check_backbone,
+    "trust": testing.check_believer,
 }
 EXAMPLES = {"fixed": Fixed((0, 1, -1) * 4), "by-column": ByColumn("size")}
 """Rules whose fields cannot be guessed."""

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from coterie.recipe import play as play
 
-_ROOMS = {"data", "selectors", "aggregators", "backbones", "coalitions", "neighbors", "catalog", "experiments", "testing"}
+_ROOMS = {
+    "data",
+    "selectors",
+    "aggregators",
+    "backbones",
+    "coalitions",
+    "neighbors",
+    "trust",
+    "catalog",
+    "experiments",
+    "testing",
+}
 _NAMES = {
     "play": "recipe",
     "simulate": "simulation",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,6 +18,11 @@ from coterie.replies import Replies
 
 class Merge(ABC):
     """A map from the replied models to tomorrow's; `Mixing` is the linear case."""
+
+    @property
+    def doubted(self) -> Mapping[int, str]:
+        """Clients whose replies have no influence because they are not believed, with the reason."""
+        return {}
 
     @abstractmethod
     def apply(
@@ -132,6 +137,34 @@ class Chained(Merge):
     def check(self, plan: Plan, replies: Replies) -> None:
         if plan.support(replies.clients).shape != (1, len(self.uses())):
             raise ValueError("chained mixing: the plan must have one target and a column for every reply")
+
+
+@dataclass(frozen=True, eq=False)
+class Among(Merge):
+    """A map of those replies only that are believed."""
+
+    inner: Merge
+    believed: NDArray[np.bool_]
+    """One flag a reply."""
+    reasons: Mapping[int, str]
+    """Why the others are not."""
+
+    @property
+    def doubted(self) -> Mapping[int, str]:
+        return self.reasons
+
+    def apply(
+        self, models: Float32[np.ndarray, "replies dim"], kept: Float32[np.ndarray, "targets dim"]
+    ) -> Float32[np.ndarray, "targets dim"]:
+        return self.inner.apply(models[self.believed], kept)
+
+    def uses(self) -> NDArray[np.bool_]:
+        used = np.zeros(len(self.believed), dtype=bool)
+        used[self.believed] = self.inner.uses()
+        return used
+
+    def check(self, plan: Plan, replies: Replies) -> None:
+        self.inner.check(plan, replies.only(self.believed))
 
 
 def chain(first: Merge, second: Merge, influence: sparse.csr_array) -> Merge:

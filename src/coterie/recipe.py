@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.federation import Federation, View
-from coterie.mixing import Merge, Mixing, chain
+from coterie.mixing import Among, Merge, Mixing, chain
 from coterie.plan import Coalitions, Hears, Plan
 from coterie.record import Record
 from coterie.replies import Replies
 from coterie.roster import Ids, Roster
-from coterie.rules import Aggregator, Backbone, Former, Listener, Rule, Selector
+from coterie.rules import Aggregator, Backbone, Believer, Former, Listener, Rule, Selector
 from coterie.threads import one_thread
 
 State = dict[str, Any]
@@ -33,6 +33,11 @@ class Recipe(ABC):
     """How clients train."""
     aggregator: Aggregator
     """What replies become."""
+
+    @property
+    def believer(self) -> Believer | None:
+        """Who says how far clients are believed: the field `trust` of each shape."""
+        return getattr(self, "trust", None)
 
     def __post_init__(self) -> None:
         for name in ("use_first", "min_replies", "min_members"):
@@ -57,6 +62,39 @@ class Recipe(ABC):
         return {name: rule.begin(roster) for name, rule in self.rules.items()}
 
     def mix(self, view: View, plan: Plan, replies: Replies, state: State) -> tuple[Merge, State]:
+        """Weighs after training, and learns, from the replies that are believed."""
+        if self.believer is None:
+            return self.weighed(view, plan, replies, state)
+        doubts, known = self.believer.heed(view.towards("trust"), plan, replies, state["trust"])
+        state = {**state, "trust": known}
+        believed = ~np.isin(replies.clients, list(doubts))
+        if believed.all():
+            return self.weighed(self.seen(view, state), plan, replies, state)
+        merge, state = self.weighed(self.seen(view, state), plan, replies.only(believed), state)
+        return Among(merge, believed, doubts), state
+
+    def window(self, view: View, purpose: str, state: State) -> View:
+        """What a rule that chooses sees: what is believed, and those only who are not suspected."""
+        seen = self.seen(view, state).towards(purpose)
+        if self.believer is None:
+            return seen
+        trust = seen.roster["trust"]
+        if trust.ndim == 1:
+            seen.note(view.present, trust=trust[view.present])
+        return replace(seen, present=view.present[~self.suspected(seen)[view.present]])
+
+    def seen(self, view: View, state: State) -> View:
+        """The view with what is believed of the clients in its roster."""
+        if self.believer is None:
+            return view
+        trust = np.asarray(self.believer.believe(view.towards("believe"), state["trust"]))
+        return replace(view, roster=view.roster.with_columns(trust=trust))
+
+    def suspected(self, view: View) -> NDArray[np.bool_]:
+        """For each client of a `seen` view whether it is not to train for anybody."""
+        return np.zeros(len(view.roster), bool) if self.believer is None else self.believer.suspects(view.roster["trust"])
+
+    def weighed(self, view: View, plan: Plan, replies: Replies, state: State) -> tuple[Merge, State]:
         """Weighs after training, and learns. With fewer replies than the plan asks for, nothing changes."""
         if len(replies) < max(plan.min_replies, 1):
             return Mixing(sparse.csr_array((len(plan.keeps), len(replies)))), self.learned(view, plan, replies, state)
@@ -85,15 +123,17 @@ class Central(Recipe):
     """With fewer usable replies the round changes nothing."""
     deadline: float | None = None
     """Virtual seconds (wall-clock seconds on Flower) after which a reply is late."""
+    trust: Believer | None = None
+    """Says how far clients are believed; None believes everybody."""
 
     @property
     def rules(self) -> dict[str, Rule]:
-        return {"selector": self.selector, "aggregator": self.aggregator}
+        return _given(selector=self.selector, aggregator=self.aggregator, trust=self.trust)
 
     def plan(self, view: View, state: State) -> Plan:
-        window = view.towards("choose")
+        window = self.window(view, "choose", state)
         trainers = self.selector.choose(window, state["selector"])
-        trial = self.selector.try_out(view.towards("try out"), state["selector"])
+        trial = self.selector.try_out(window.towards("try out"), state["selector"])
         if len(trial):
             window.note(trial, trial=1)
         plan = Plan.star(
@@ -123,15 +163,18 @@ class ByCoalition(Recipe):
     """With fewer usable replies the round changes nothing."""
     deadline: float | None = None
     """Virtual seconds (wall-clock seconds on Flower) after which a reply is late."""
+    trust: Believer | None = None
+    """Says how far clients are believed; None believes everybody."""
 
     @property
     def rules(self) -> dict[str, Rule]:
-        rules = {"former": self.former, "aggregator": self.aggregator, "selector": self.selector, "across": self.across}
-        return {name: rule for name, rule in rules.items() if rule is not None}
+        return _given(
+            former=self.former, aggregator=self.aggregator, selector=self.selector, across=self.across, trust=self.trust
+        )
 
     def plan(self, view: View, state: State) -> Plan:
-        window = view.towards("form")
-        coalitions = self.former.form(window, state["former"])
+        window = self.window(view, "form", state)
+        coalitions = self.former.form(replace(window, present=view.present), state["former"])
         trainers = self._trainers(window, coalitions, state)
         start, hears, keeps, follows = self._rows(view, coalitions, trainers)
         return Plan(
@@ -174,9 +217,9 @@ class ByCoalition(Recipe):
         keeps = np.concatenate([np.array(inherited, np.intp), outside.astype(np.intp)])
         return keeps[follows[trainers]], _blocks(follows[trainers], len(keeps)), keeps, follows
 
-    def mix(self, view: View, plan: Plan, replies: Replies, state: State) -> tuple[Merge, State]:
+    def weighed(self, view: View, plan: Plan, replies: Replies, state: State) -> tuple[Merge, State]:
         if self.across is None or plan.coalitions is None or len(replies) < max(plan.min_replies, 1):
-            return super().mix(view, plan, replies, state)
+            return super().weighed(view, plan, replies, state)
         groups, labels = np.unique(plan.coalitions.labels[replies.clients], return_inverse=True)
         none = np.zeros(len(groups), np.intp)
         within = Plan(replies.clients, none[labels], _blocks(labels, len(groups)), none, self.backbone)
@@ -200,14 +243,18 @@ class Peers(Recipe):
     """With fewer usable replies the round changes nothing."""
     deadline: float | None = None
     """Virtual seconds (wall-clock seconds on Flower) after which a reply is late."""
+    trust: Believer | None = None
+    """Says how far clients are believed; None believes everybody."""
 
     @property
     def rules(self) -> dict[str, Rule]:
-        return {"listener": self.listener, "aggregator": self.aggregator}
+        return _given(listener=self.listener, aggregator=self.aggregator, trust=self.trust)
 
     def plan(self, view: View, state: State) -> Plan:
-        window = view.towards("listen")
-        hears = self.listener.listen(window, state["listener"])
+        window = self.window(view, "listen", state)
+        hears = self.listener.listen(replace(window, present=view.present), state["listener"])
+        if len(window.present) < len(view.present):
+            hears = _without(hears, self.suspected(window))
         return Plan(
             view.present,
             view.follows[view.present],
@@ -222,13 +269,13 @@ class Peers(Recipe):
             why=window.why,
         )
 
-    def mix(self, view: View, plan: Plan, replies: Replies, state: State) -> tuple[Merge, State]:
+    def weighed(self, view: View, plan: Plan, replies: Replies, state: State) -> tuple[Merge, State]:
         if len(replies) < max(plan.min_replies, 1):
-            return super().mix(view, plan, replies, state)
+            return super().weighed(view, plan, replies, state)
         heeds, listener = self.listener.heed(view.towards("heed"), plan, replies, state["listener"])
         start = plan.start[np.searchsorted(plan.trainers, replies.clients)]
         heeded = replace(plan, trainers=replies.clients, start=start, hears=sparse.csr_array(heeds > 0))
-        merge, state = super().mix(view, heeded, replies, {**state, "listener": listener})
+        merge, state = super().weighed(view, heeded, replies, {**state, "listener": listener})
         return (merge.times(heeds) if isinstance(merge, Mixing) else merge), state
 
 
@@ -251,6 +298,17 @@ def play(recipe: Recipe, federation: Federation, rounds: int, state: State | Non
             trained = perf_counter()
             record = Record.of(view, plan, replies, merge, federation, state, trained - started)
         yield record
+
+
+def _given(**rules: Rule | None) -> dict[str, Rule]:
+    return {name: rule for name, rule in rules.items() if rule is not None}
+
+
+def _without(hears: Hears, suspects: NDArray[np.bool_]) -> Hears:
+    """The same, where nobody hears suspects but themselves."""
+    edges = hears.tocoo()
+    kept = ~suspects[edges.col] | (edges.row == edges.col)
+    return sparse.csr_array((edges.data[kept], (edges.row[kept], edges.col[kept])), shape=hears.shape)
 
 
 def _blocks(labels: Rows, count: int) -> Hears:

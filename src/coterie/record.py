@@ -29,6 +29,8 @@ class Record:
     """Whose reply had weight."""
     rejected: Mapping[int, str]
     lost: Mapping[int, str]
+    doubted: Mapping[int, str]
+    """Whose reply was accepted but not believed, with the reason."""
     facts: Mapping[str, Float[np.ndarray, " answered"]]
     """What the replies said of the training, in the order of `answered`."""
     meter: Meter
@@ -57,6 +59,7 @@ class Record:
             used=replies.clients[merge.uses()],
             rejected=replies.rejected,
             lost=replies.lost,
+            doubted=merge.doubted,
             facts=replies.facts,
             meter=federation.meter(),
             duration=replies.duration,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,17 @@ class Replies:
 
     def __len__(self) -> int:
         return len(self.clients)
+
+    def only(self, flags: NDArray[np.bool_]) -> Replies:
+        """Some of the replies, as if the others had not come."""
+        return replace(
+            self,
+            clients=self.clients[flags],
+            models=self.models[flags],
+            counts=self.counts[flags],
+            facts={name: values[flags] for name, values in self.facts.items()},
+            seconds=self.seconds[flags] if len(self.seconds) else self.seconds,
+        )
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,17 @@ from inspect import isabstract, isclass
 from types import MappingProxyType
 from typing import Any
 
-from coterie.rules import Aggregator, Backbone, Former, Listener, Selector
+from coterie.rules import Aggregator, Backbone, Believer, Former, Listener, Selector
 
 ROOMS: Mapping[str, type] = MappingProxyType(
-    {"selectors": Selector, "coalitions": Former, "neighbors": Listener, "aggregators": Aggregator, "backbones": Backbone}
+    {
+        "selectors": Selector,
+        "coalitions": Former,
+        "neighbors": Listener,
+        "aggregators": Aggregator,
+        "backbones": Backbone,
+        "trust": Believer,
+    }
 )
 """What the rules of each room have to be. A room is also a group of entry points: `coterie.selectors` and so on."""
 

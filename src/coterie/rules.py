@@ -15,13 +15,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float32
+from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.federation import Local, View
 from coterie.mixing import Merge
 from coterie.plan import Coalitions, Hears, Plan
 from coterie.replies import Replies
-from coterie.roster import Ids, Roster
+from coterie.roster import Column, Ids, Roster
 
 State = Any
 
@@ -94,6 +95,28 @@ class Aggregator(Rule, ABC):
     @abstractmethod
     def weigh(self, view: View, plan: Plan, replies: Replies, state: State) -> Merge:
         """Returns a mixing on the plan's support, or another map from the replies to tomorrow's models."""
+
+
+class Believer(Rule, ABC):
+    """Says how far each client is believed, from what it sent, what its device used, and what its peers say of it.
+
+    A recipe that has one writes its beliefs into the roster's column 'trust', where every other rule finds them.
+    """
+
+    @abstractmethod
+    def believe(self, view: View, state: State) -> Column:
+        """Before training and after: trust in [0, 1], one value a client, or one for each viewer and client."""
+
+    def suspects(self, trust: Column) -> NDArray[np.bool_]:
+        """Who is not to train for anybody, by what was believed; nobody if not said otherwise."""
+        return np.zeros(len(trust), dtype=bool)
+
+    def heed(self, view: View, plan: Plan, replies: Replies, state: State) -> tuple[Mapping[int, str], State]:
+        """After training, before anything is averaged: whose replies are not believed, with the reason, and the new state.
+
+        The other rules of the recipe see the remaining replies only. `learn` comes later, with these too.
+        """
+        return {}, state
 
 
 class Backbone(ABC):

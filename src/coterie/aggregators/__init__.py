@@ -3,6 +3,7 @@
 from coterie.aggregators.boltzmann import Boltzmann
 from coterie.aggregators.by_size import BySize
 from coterie.aggregators.fomo import Fomo
+from coterie.aggregators.foolsgold import FoolsGold
 from coterie.aggregators.krum import Krum
 from coterie.aggregators.masked_mean import MaskedMean
 from coterie.aggregators.mean import Mean
@@ -10,4 +11,4 @@ from coterie.aggregators.median import Median
 from coterie.aggregators.own_share import OwnShare
 from coterie.aggregators.trimmed_mean import TrimmedMean
 
-__all__ = ["Boltzmann", "BySize", "Fomo", "Krum", "MaskedMean", "Mean", "Median", "OwnShare", "TrimmedMean"]
+__all__ = ["Boltzmann", "BySize", "Fomo", "FoolsGold", "Krum", "MaskedMean", "Mean", "Median", "OwnShare", "TrimmedMean"]

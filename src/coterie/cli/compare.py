@@ -59,6 +59,7 @@ def compare(
     weight_decay: Annotated[float | None, typer.Option(help="Weight decay.")] = None,
     backbone: Annotated[str | None, typer.Option(help="How clients train: sgd, prox, …")] = None,
     aggregator: Annotated[str | None, typer.Option(help="How replies are averaged, for all methods.")] = None,
+    trust: Annotated[str | None, typer.Option(help="Who says how far clients are believed, for all methods: audit, …")] = None,
     evaluate_every: Annotated[int | None, typer.Option(help="Rounds between evaluations.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, or such as cuda.")] = None,
     availability: Annotated[float | None, typer.Option(help="Share of rounds in which a client is there.")] = None,

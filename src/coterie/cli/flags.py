@@ -23,6 +23,7 @@ FLAGS: dict[str, tuple[str, ...]] = {
     "evaluate_every": ("evaluate_every",),
     "aggregator": ("aggregator",),
     "backbone": ("backbone",),
+    "trust": ("trust",),
     "deadline": ("deadline",),
     "device": ("device",),
     "shards": ("partition", "per_client"),

@@ -14,7 +14,7 @@ from coterie.experiments.experiment import DEFAULT_METHODS, Entry, Experiment
 from coterie.experiments.lines import line_of
 from coterie.experiments.problems import BadInputError, Problem, unknown
 from coterie.federation import Steps
-from coterie.rules import Aggregator
+from coterie.rules import Aggregator, Believer
 from coterie.settings import Parameter, parameters_of
 from coterie.simulation import World
 
@@ -41,6 +41,7 @@ LIMITS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 COMMON: dict[str, Parameter] = {
     "aggregator": Parameter("aggregator", Aggregator | None, None, "How replies are averaged; each method's own if not given."),
+    "trust": Parameter("trust", Believer | None, None, "Who says how far clients are believed; everybody is if not given."),
     "deadline": Parameter("deadline", float | None, None, "Simulated seconds after which a reply is late."),
     "use_first": Parameter("use_first", int | None, None, "Over-selection: only so many replies are used, the earliest."),
     "min_replies": Parameter("min_replies", int | None, None, "With fewer usable replies a round changes nothing."),

@@ -56,7 +56,7 @@ def page() -> str:
     for name, scheme in OFFERED.items():
         sentence = (scheme.__doc__ or "").partition("\n")[0]
         parts += [f"### `{name}`\n", f"{sentence}\n", *_table(parameters_of(scheme)), ""]
-    for room in ("aggregators", "backbones"):
+    for room in ("aggregators", "backbones", "trust"):
         parts += [
             f"## {room.capitalize()}\n",
             *(f"- `{name}`: {_sentence(rule)}" for name, rule in sorted(rules(room).items())),

@@ -137,7 +137,7 @@ def _why_not(record: Record, who: Ids, columns: Mapping[str, NDArray[Any]]) -> N
     reasons[columns["answered"] & ~columns["used"]] = "no weight in the average"
     reasons[~columns["asked"]] = "not chosen"
     reasons[~columns["available"]] = "absent"
-    for kind, named in (("rejected", record.rejected), ("lost", record.lost)):
+    for kind, named in (("doubted", record.doubted), ("rejected", record.rejected), ("lost", record.lost)):
         for client, reason in named.items():
             reasons[who == client] = f"{kind}: {reason}"
     return reasons

@@ -2,6 +2,7 @@
 
 from coterie.testing.aggregator import check_aggregator
 from coterie.testing.backbone import check_backbone
+from coterie.testing.believer import check_believer
 from coterie.testing.contract import ContractError, check_fields, check_state
 from coterie.testing.federation import check_federation
 from coterie.testing.former import check_former
@@ -17,6 +18,7 @@ __all__ = [
     "Toy",
     "check_aggregator",
     "check_backbone",
+    "check_believer",
     "check_federation",
     "check_fields",
     "check_former",
