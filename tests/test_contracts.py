@@ -25,7 +25,7 @@ CHECKS = {
 }
 EXAMPLES = {"fixed": Fixed((0, 1, -1) * 4), "by-column": ByColumn("size")}
 """Rules whose fields cannot be guessed."""
-SHORT = {"per_round": 3, "warmup": 2}
+SHORT = {"per_round": 3, "warmup": 2, "pretrain": 1}
 """Fields that make a rule show all that it does in a few rounds."""
 
 

@@ -19,7 +19,7 @@ from types import FunctionType, MappingProxyType
 from typing import Any, Literal, get_type_hints
 
 from coterie.aggregators import Boltzmann, BySize, Fomo, MaskedMean, Mean, OwnShare
-from coterie.backbones import SGD, DisPfl, Ditto, FedBN, FineTune, Prox
+from coterie.backbones import SGD, DisPfl, Ditto, FedBN, FedL2P, FineTune, Prox
 from coterie.coalitions import ClusterFL, LeaderFollower
 from coterie.coalitions.leader_follower import Choice
 from coterie.neighbors import Afind, Alone, Federico, Gossip, Pens
@@ -113,6 +113,22 @@ def fedavg_ft(per_round: int = PER_ROUND, *, head_only: bool = False, backbone: 
 def fed_bn(per_round: int = PER_ROUND, *, backbone: Backbone = SGD()) -> Central:
     """FedAvg whose clients keep batch normalization to themselves (Li et al., 2021)."""
     return Central(FedBN(backbone), BySize(), Uniform(per_round))
+
+
+def fedl2p(
+    per_round: int = PER_ROUND,
+    *,
+    pretrain: int = 50,
+    epochs: int = 15,
+    meta_epochs: int = 3,
+    rate: float = 0.001,
+    meta_rate: float = 0.001,
+    base_rate: float = 0.0001,
+    backbone: Backbone = SGD(),
+) -> Central:
+    """FedAvg first, then clients learn together how each should tune the model to itself (Lee et al., 2023)."""
+    tuned = FedL2P(pretrain, epochs, meta_epochs, rate=rate, meta_rate=meta_rate, base_rate=base_rate, inner=backbone)
+    return Central(tuned, BySize(), Uniform(per_round))
 
 
 def cluster_fl(

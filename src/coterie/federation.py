@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Float32
@@ -18,6 +18,9 @@ from coterie.plan import Plan, Why
 from coterie.probe import Probe
 from coterie.replies import Meter, Replies
 from coterie.roster import Ids, Roster
+
+if TYPE_CHECKING:
+    from coterie.rules import Backbone
 
 Split = Literal["holdout", "train", "test"]
 
@@ -189,8 +192,22 @@ class Federation(ABC):
 
     roster: Roster
     layout: Layout
+    models: Float32[np.ndarray, "rows dim"]
+    """Today's models; behind each the numbers that the backbone shares beside it, if there are any."""
+    seed: int
     round: int = 0
     """Completed rounds."""
+
+    def make_room(self, backbone: Backbone) -> None:
+        """Puts behind every model what a backbone shares beside it. `play` does so before the first round."""
+        beside, there = backbone.beside(self.layout, self.seed), self.models.shape[1] - self.layout.size
+        if there == len(beside):
+            return
+        if there:
+            raise ValueError(f"backbone: it shares {len(beside)} numbers beside a model, but {there} are there already")
+        wide = np.hstack([self.models, np.tile(beside, (len(self.models), 1))])
+        wide.flags.writeable = False
+        self.models = wide
 
     @abstractmethod
     def view(self, t: int) -> View:
@@ -222,6 +239,37 @@ class Federation(ABC):
 
 
 @dataclass(frozen=True, eq=False)
+class Inputs:
+    """What enters one layer, over some samples: mean and variance, channel by channel."""
+
+    mean: Float[np.ndarray, " channels"]
+    variance: Float[np.ndarray, " channels"]
+
+
+class OwnSamples(ABC):
+    """What a client can find out about models on the samples that it trains on; all in evaluation mode.
+
+    `some` are numbers of samples, counted from 0; all if None.
+    """
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many there are."""
+
+    @abstractmethod
+    def losses(self, model: Float32[np.ndarray, " dim"], some: Ids | None = None) -> Float[np.ndarray, " samples"]:
+        """The loss of each."""
+
+    @abstractmethod
+    def gradient(self, model: Float32[np.ndarray, " dim"], some: Ids | None = None) -> Float32[np.ndarray, " dim"]:
+        """The gradient of their mean loss; 0 for running statistics."""
+
+    @abstractmethod
+    def inputs(self, model: Float32[np.ndarray, " dim"]) -> Mapping[str, Inputs]:
+        """What enters each layer, by the layer's name in the layout."""
+
+
+@dataclass(frozen=True, eq=False)
 class Local:
     """What a backbone sees: one client, at home, with the model it received.
 
@@ -236,6 +284,10 @@ class Local:
     layout: Layout
     descend: Callable[..., Descent]
     """`descend(start, steps, toward=…, pull=…, only=…)`: mini-batch descent from a model; see `Steps`."""
+    samples: OwnSamples
+    """For backbones that want more than a descent."""
+    dice: np.random.Generator
+    """The client's own of this round, for what is no descent."""
 
 
 @dataclass(frozen=True)

@@ -285,6 +285,7 @@ def play(recipe: Recipe, federation: Federation, rounds: int, state: State | Non
     Goes on where the federation stands: to resume, restore the federation and pass the last record's state. Rules think
     on one thread, so that how many there are is not visible in what they choose.
     """
+    federation.make_room(recipe.backbone)
     state = recipe.begin(federation.roster) if state is None else state
     for t in range(federation.round + 1, rounds + 1):
         with one_thread():

@@ -18,7 +18,7 @@ from jaxtyping import Float32
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.federation import Local, View
+from coterie.federation import Layout, Local, View
 from coterie.mixing import Merge
 from coterie.plan import Coalitions, Hears, Plan
 from coterie.replies import Replies
@@ -126,13 +126,20 @@ class Backbone(ABC):
     def train(self, local: Local) -> Trained:
         """Returns what one client's training made of the model it received."""
 
+    def beside(self, layout: Layout, seed: int) -> Float32[np.ndarray, " beside"]:
+        """The first of the numbers that clients share beside the model; usually there are none.
+
+        They stand behind the model's own in all that is sent and mixed, so `train` receives and shares them too.
+        """
+        return np.empty(0, np.float32)
+
 
 @dataclass(frozen=True, eq=False)
 class Trained:
     """The result of local training."""
 
     share: Float32[np.ndarray, " dim"]
-    """What leaves the client."""
+    """What leaves the client: a model, and what the backbone shares `beside` it."""
     keep: Mapping[str, Float32[np.ndarray, " dim"]] = field(default_factory=dict)
     """What stays: given back as `local.kept` the next time."""
     facts: Mapping[str, float] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from flwr.client import ClientApp
 
 from coterie import catalog
 from coterie.aggregators import BySize, Krum
-from coterie.backbones import SGD, Ditto, FineTune, Prox
+from coterie.backbones import SGD, Ditto, FedL2P, FineTune, Prox
 from coterie.coalitions import Fixed
 from coterie.federation import Steps
 from coterie.flower import FlowerFederation, Holding, client_app
@@ -68,6 +68,7 @@ RECIPES = {
     "fedcbs": catalog.method("fedcbs", per_round=2, backbone=SGD(STEPS), settings={}),
     "coalitions": ByCoalition(FineTune(SGD(STEPS), Steps(epochs=1)), BySize(), Fixed((0, 1, 0, 1, 1, -1))),
     "peers": Peers(SGD(STEPS), BySize(), Gossip(2)),
+    "numbers beside the model": Central(FedL2P(2, 1, 1, hidden=4, inner=SGD(STEPS)), BySize(), Uniform(3)),
 }
 
 

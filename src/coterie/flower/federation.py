@@ -116,7 +116,7 @@ class FlowerFederation(Federation):
     def view(self, t: int) -> View:
         nodes = {self.roster.id_of(key): node for key, node in self.nodes.here().items() if key in self._keys}
         present = np.array(sorted(nodes), dtype=np.intp)
-        self._traffic = Traffic(self.layout.size, len(self.models), self.follows)
+        self._traffic = Traffic(self.models.shape[1], len(self.models), self.follows)
         self.trained, self._plan = {}, None
         self._happened = self._happened.opened(len(present))
         self._line = Line(self.grid, nodes, self.roster.keys, self.roster["size"] > 0, self.patience, self.seed, t)
@@ -180,7 +180,7 @@ class FlowerFederation(Federation):
         models, follows = np.array(state["models"], np.float32), np.array(state["follows"], np.intp)
         if tuple(state["keys"]) != self.roster.keys:
             raise ValueError("state: it is of other clients than those that are here")
-        if models.ndim != 2 or models.shape[1] != self.layout.size:
+        if models.ndim != 2 or models.shape[1] < self.layout.size:
             raise ValueError(f"state: models of shape {models.shape} do not fit a layout of {self.layout.size} numbers")
         self.round, self.models, self.follows = int(state["round"]), _frozen(models), _frozen(follows)
         self._happened = Happened(**state["happened"])
@@ -189,7 +189,7 @@ class FlowerFederation(Federation):
         if self._keepers:
             put(self.grid, self._where(self._keepers), state["kept"], self.patience)
         self._view, self._plan, self.trained = None, None, {}
-        self._traffic = Traffic(self.layout.size, len(self.models), self.follows)
+        self._traffic = Traffic(self.models.shape[1], len(self.models), self.follows)
 
     def personal(self) -> dict[int, Flat]:
         """Models that clients have for themselves, beside the one that they follow: seen only where nodes are portable."""

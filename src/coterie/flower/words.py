@@ -27,6 +27,8 @@ OURS = "coterie"
 """The name of the record with everything that is ours; Flower's strategies never look into it."""
 ARRAYS = "arrays"
 """The name of the record with a model, as Flower's own strategies call it; further ones are `arrays.1` and so on."""
+BESIDE = "coterie.beside"
+"""The array with what a backbone shares beside the model, behind the model's own arrays."""
 ANSWERS = "answers"
 SAMPLES = "num-examples"
 
@@ -68,8 +70,10 @@ def answers_in(content: RecordDict, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def record_of(model: Flat, layout: Layout) -> ArrayRecord:
-    """A flat model as named arrays, in the layout's order."""
-    return ArrayRecord({name: Array(np.ascontiguousarray(array)) for name, array in layout.split(model).items()})
+    """A flat model as named arrays, in the layout's order, and what is shared beside it."""
+    beside = {BESIDE: model[layout.size :]} if len(model) > layout.size else {}
+    named = {**layout.split(model), **beside}
+    return ArrayRecord({name: Array(np.ascontiguousarray(array)) for name, array in named.items()})
 
 
 def flat_of(record: ArrayRecord) -> NDArray[Any]:

@@ -46,8 +46,8 @@ class Weights:
         self.last = self.hidden.pop()
 
     def load(self, model: Flat) -> None:
-        """Takes the weights of a flat model."""
-        self.flat[:] = model
+        """Takes the weights of a flat model; what may stand behind them is not the chain's."""
+        self.flat[:] = model[: self.flat.size]
         for matrix, outer in self._turned(model):
             np.copyto(matrix, outer.T)
 

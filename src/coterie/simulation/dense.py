@@ -6,16 +6,17 @@ arrays, and one mini-batch is some thirty calls of NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from jaxtyping import Float32, Int
 from numpy.typing import NDArray
 
-from coterie.federation import Descent, Steps
+from coterie.federation import Descent, Inputs, Steps
 from coterie.simulation.chain import Chain, Flat, Weights
 from coterie.simulation.desk import Desk, Matrix, Vector
 from coterie.simulation.flat import Build, flatten, layout_of, seeded
+from coterie.simulation.general import GeneralPath
 from coterie.simulation.path import Path, batches, ended
 from coterie.simulation.ways import ByProducts, ByWeights, Way
 
@@ -81,6 +82,9 @@ class DensePath(Path):
             total += self.slope.flat
         self.slope.flat[:] = total
         return self.slope.dump()
+
+    def inputs(self, model: Flat, x: Float32[np.ndarray, "samples ..."]) -> Mapping[str, Inputs]:
+        return GeneralPath(self.build).inputs(model, x)  # asked for too rarely to be written by hand
 
     def _passes(self, model: Flat, x: Float32[np.ndarray, "samples ..."]) -> Iterator[tuple[Desk, slice]]:
         """Runs all samples through, a chunk at a time."""

@@ -73,7 +73,7 @@ class Simulation(Federation):
 
     def view(self, t: int) -> View:
         present = self.reality.present(t)
-        self._traffic, self._trained, self._plan = Traffic(self.layout.size, len(self.models), self.follows), {}, None
+        self._traffic, self._trained, self._plan = self._fresh_traffic(), {}, None
         self._happened = self._happened.opened(len(present))
         questions = Questions(self.crew, self.clients, self.models, self._held, present, self._traffic, t, self._took)
         self._view = View(t, self.roster, _frozen(present), self.models, self.follows, self.layout, questions, self.seed)
@@ -145,7 +145,7 @@ class Simulation(Federation):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         models, follows = np.array(state["models"], np.float32), np.array(state["follows"], np.intp)
-        if models.ndim != 2 or models.shape[1] != self.layout.size or len(follows) != len(self.clients):
+        if models.ndim != 2 or models.shape[1] < self.layout.size or len(follows) != len(self.clients):
             raise ValueError(
                 f"state: {len(follows)} clients and models {models.shape} do not fit a federation of {len(self.clients)}"
                 f" clients and models of {self.layout.size} numbers"
@@ -155,7 +155,7 @@ class Simulation(Federation):
         self.homes.restore(state["homes"])
         self._happened = Happened(**state["happened"])
         self._view, self._plan, self._trained = None, None, {}
-        self._traffic = Traffic(self.layout.size, len(self.models), self.follows)
+        self._traffic = self._fresh_traffic()
 
     def close(self) -> None:
         """Sends the workers home."""
@@ -171,6 +171,9 @@ class Simulation(Federation):
     def _personal(self) -> bool:
         """Whether each client follows a model of its own."""
         return len(self.models) == len(self.clients) and np.array_equal(self.follows, self.roster.ids)
+
+    def _fresh_traffic(self) -> Traffic:
+        return Traffic(self.models.shape[1], len(self.models), self.follows)
 
     def _opened(self) -> View:
         if self._view is None:
@@ -193,7 +196,7 @@ class Simulation(Federation):
         clients = np.array(list(fitted), dtype=np.intp)
         start = plan.start[np.searchsorted(plan.trainers, clients)]
         at_home = (plan.route == "peers") & (self.follows[clients] == start)
-        crossed = 4 * self.layout.size * np.where(at_home, 1, 2)
+        crossed = 4 * self.models.shape[1] * np.where(at_home, 1, 2)
         seen = np.array([fit.seen for fit in fitted.values()], dtype=np.int64)
         seconds = self.reality.seconds(round, clients, seen, crossed)
         replies = [

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
 import torch
 from jaxtyping import Float32, Int
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from coterie.federation import Descent, Layout, Steps
+from coterie.federation import Descent, Inputs, Layout, Steps
 from coterie.simulation.flat import Build, arrays, flatten, layout_of, seeded
 from coterie.simulation.path import Path, batches, ended
 
@@ -117,6 +117,18 @@ class GeneralPath(Path):
             total.add_(self.slope, alpha=len(targets) / len(x))
         return self._unpack(total)
 
+    @torch.no_grad()
+    def inputs(self, model: Float32[np.ndarray, " dim"], x: Float32[np.ndarray, "samples ..."]) -> Mapping[str, Inputs]:
+        moments = {name: _Moments() for name in self.layout.layers}
+        parts = {name: self.module.get_submodule(name) for name in moments}
+        hooks = [part.register_forward_pre_hook(moments[name].look) for name, part in parts.items()]
+        try:
+            self._forward(model, x)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return {name: found.inputs() for name, found in moments.items() if found.count}
+
     def _bind(self) -> Tensor:
         """Makes the module's arrays and gradients views of the flat buffers; returns 1 where a coordinate is trained."""
         trained = torch.zeros_like(self.flat)
@@ -150,13 +162,32 @@ class GeneralPath(Path):
         return tensor.contiguous(memory_format=torch.channels_last) if tensor.ndim == 4 else tensor
 
     def _pack(self, model: Float32[np.ndarray, " dim"]) -> Tensor:
-        return self._tensor(model if self.inside is None else model[self.inside])
+        return self._tensor(model[: self.layout.size] if self.inside is None else model[self.inside])
 
     def _unpack(self, flat: Tensor) -> Float32[np.ndarray, " dim"]:
         inner = flat.detach().cpu().numpy()
         model = np.empty_like(inner)
         model[slice(None) if self.inside is None else self.inside] = inner
         return model
+
+
+class _Moments:
+    """Sums over what enters a layer: a channel is the second axis, as layers of PyTorch have it."""
+
+    def __init__(self) -> None:
+        self.count, self.sums, self.squares = 0, torch.zeros(1), torch.zeros(1)
+
+    def look(self, _: nn.Module, given: tuple[Tensor, ...]) -> None:
+        """Adds a batch."""
+        rows = given[0].detach().to("cpu", torch.float64).flatten(2) if given[0].ndim > 2 else given[0].detach().cpu().double()
+        rows = rows.transpose(1, 2).flatten(0, 1) if rows.ndim == 3 else rows.reshape(len(rows), -1)
+        self.count += len(rows)
+        self.sums, self.squares = self.sums + rows.sum(dim=0), self.squares + rows.square().sum(dim=0)
+
+    def inputs(self) -> Inputs:
+        """Mean and variance so far."""
+        mean = self.sums / self.count
+        return Inputs(mean.numpy(), (self.squares / self.count - mean.square()).clamp(min=0).numpy())
 
 
 def _channels_last(layout: Layout) -> NDArray[np.intp] | None:

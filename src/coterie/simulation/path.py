@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from jaxtyping import Float32, Int
 from numpy.typing import NDArray
 
-from coterie.federation import Descent, Layout, Steps
+from coterie.federation import Descent, Inputs, Layout, Steps
 
 
 class Path(ABC):
     """Runs one architecture, one model at a time, on one thread. Pure: the same arguments give the same bytes.
 
-    A path holds scratch memory, so each worker has a path of its own.
+    A path holds scratch memory, so each worker has a path of its own. Behind a model may stand what a backbone shares
+    beside it, which no path looks at.
     """
 
     layout: Layout
@@ -62,6 +63,10 @@ class Path(ABC):
         self, model: Float32[np.ndarray, " dim"], x: Float32[np.ndarray, "samples ..."], y: NDArray[np.generic]
     ) -> Float32[np.ndarray, " dim"]:
         """The gradient of the mean loss, in evaluation mode."""
+
+    @abstractmethod
+    def inputs(self, model: Float32[np.ndarray, " dim"], x: Float32[np.ndarray, "samples ..."]) -> Mapping[str, Inputs]:
+        """Mean and variance of what enters each layer that has parameters, channel by channel, in evaluation mode."""
 
 
 def batches(order: Int[np.ndarray, "epochs samples"], steps: Steps) -> Iterator[Int[np.ndarray, " batch"]]:

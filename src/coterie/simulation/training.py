@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float, Float32
 from numpy.typing import NDArray
 
-from coterie.federation import Descent, Local, Steps
+from coterie import seeds
+from coterie.federation import Descent, Inputs, Local, OwnSamples, Steps
+from coterie.roster import Ids
 from coterie.rules import Backbone, Trained
 from coterie.simulation import dice
 from coterie.simulation.clients import Clients, Samples
@@ -64,7 +66,8 @@ class Home:
 
     def train(self, backbone: Backbone, model: Flat, kept: Mapping[str, Flat]) -> Trained:
         """Has a backbone train."""
-        return backbone.train(Local(model, kept, self.round, self.path.layout, self.descend))
+        own, dice = Own(self), seeds.rng(self.seed, self.round, self.key, self.purpose, "backbone")
+        return backbone.train(Local(model, kept, self.round, self.path.layout, self.descend, own, dice))
 
     def descend(
         self,
@@ -90,6 +93,31 @@ class Home:
         mask = np.zeros(self.path.layout.size, dtype=bool)
         mask[only] = True
         return mask
+
+
+@dataclass(frozen=True, eq=False)
+class Own(OwnSamples):
+    """What a client at home finds out on its training samples; each look is counted."""
+
+    home: Home
+
+    def __len__(self) -> int:
+        return len(self.home.samples[0])
+
+    def losses(self, model: Flat, some: Ids | None = None) -> Float[np.ndarray, " samples"]:
+        return np.asarray(self.home.path.losses(model, *self._seen(some)), dtype=np.float64)
+
+    def gradient(self, model: Flat, some: Ids | None = None) -> Flat:
+        return self.home.path.gradient(model, *self._seen(some))
+
+    def inputs(self, model: Flat) -> Mapping[str, Inputs]:
+        return self.home.path.inputs(model, self._seen(None)[0])
+
+    def _seen(self, some: Ids | None) -> Samples:
+        x, y = self.home.samples
+        found = (x, y) if some is None else (x[some], y[some])
+        self.home.seen += len(found[0])
+        return found
 
 
 def judged(path: Path, samples: Samples, before: Flat, after: Flat, wants: frozenset[str]) -> dict[str, float]:

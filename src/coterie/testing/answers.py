@@ -41,7 +41,7 @@ class ToyAsk(Ask):
     def _put(self, clients: ArrayLike, about: ArrayLike, among: Replies | None) -> list[tuple[int, Flat]]:
         models = self.toy.models if among is None else among.models
         asked, rows = np.broadcast_arrays(np.asarray(clients, np.intp).ravel(), np.asarray(about, np.intp))
-        self.spend(down={"model": 4 * self.toy.layout.size * len(asked)}, evaluations=len(asked), messages=len(asked))
+        self.spend(down={"model": 4 * self.toy.models.shape[1] * len(asked)}, evaluations=len(asked), messages=len(asked))
         return [(client, models[row]) for client, row in zip(asked.tolist(), rows.tolist(), strict=True)]
 
     def _on(self, client: int, split: Split, batch: int | None) -> Samples:
@@ -106,8 +106,8 @@ class ToyAsk(Ask):
         asked, toy = np.asarray(clients, np.intp).ravel().tolist(), self.toy
         personal = len(toy.models) == len(toy.roster) and np.array_equal(toy.follows, toy.roster.ids)
         rows = [toy.models[k] if personal or k not in toy.held else toy.held[k] for k in asked]
-        self.spend(up={"model": 4 * toy.layout.size * len(asked)}, messages=len(asked))
-        return np.array(rows, dtype=np.float32).reshape(len(asked), toy.layout.size)
+        self.spend(up={"model": 4 * toy.models.shape[1] * len(asked)}, messages=len(asked))
+        return np.array(rows, dtype=np.float32).reshape(len(asked), toy.models.shape[1])
 
     def label_counts(self, clients: ArrayLike) -> NDArray[np.int64]:
         asked, classes = np.asarray(clients, np.intp).ravel().tolist(), self.toy.classes

@@ -25,6 +25,7 @@ def check_backbone(backbone: Backbone, *, rounds: int = 4, seed: int = 0) -> Non
     """
     check_fields(backbone, Backbone)
     toy = Toy(3, seed)
+    toy.make_room(backbone)
     with where("first training"):
         first = _train(backbone, toy, toy.local(0))
     with where("second training"):
@@ -39,8 +40,8 @@ def _train(backbone: Backbone, toy: Toy, local: Local) -> Trained:
     with no_global_dice():
         trained = backbone.train(local)
     demand(isinstance(trained, Trained), f"train returned a {type(trained).__name__}, not Trained")
-    dim = toy.layout.size
-    for name, model in [("share", trained.share), ("personal", trained.personal)]:
+    sizes = (toy.models.shape[1], toy.layout.size)
+    for name, model, dim in zip(("share", "personal"), (trained.share, trained.personal), sizes, strict=True):
         if model is not None:
             demand(isinstance(model, np.ndarray) and model.shape == (dim,), f"{name} is not a model of {dim} values")
             demand(model.dtype == np.float32, f"{name}: values are {model.dtype}, not float32")
@@ -49,6 +50,6 @@ def _train(backbone: Backbone, toy: Toy, local: Local) -> Trained:
         demand(isinstance(value, np.ndarray) and value.dtype != object, f"keep['{name}'] is no array of numbers")
     for name, fact in trained.facts.items():
         demand(isinstance(fact, int | float) and np.isfinite(fact), f"facts['{name}'] is no finite number")
-    again = backbone.train(replace(local, kept=deepcopy(dict(local.kept)), descend=toy.local(0, t=local.round).descend))
+    again = backbone.train(replace(toy.local(0, t=local.round), kept=deepcopy(dict(local.kept))))
     demand(same(again.share, trained.share), "the same client, model and round gave another result")
     return trained

@@ -162,6 +162,7 @@ def check_recipe(recipe: Recipe, look: Look, *, rounds: int, seed: int, sizes: t
 def drive(recipe: Recipe, toy: Toy, rounds: int, look: Look, copied: bool = False) -> list[Any]:
     """Plays a recipe under watch; returns what each round decided and made. `copied` passes copies of state on."""
     with where("begin"), no_global_dice():
+        toy.make_room(recipe.backbone)
         state = recipe.begin(toy.roster)
         check_state(state)
     trace = []

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Float32, Int
 from numpy.typing import NDArray
 
-from coterie.federation import Descent, Layout, Steps
+from coterie.federation import Descent, Inputs, Layout, OwnSamples, Steps
+from coterie.roster import Ids
 
 Flat = Float32[np.ndarray, " dim"]
 Samples = tuple[Float32[np.ndarray, "samples features"], Int[np.ndarray, " samples"]]
@@ -71,6 +73,30 @@ class Linear:
             model = model - np.float32(rate) * speed * moving
         losses = np.concatenate(seen)
         return Descent(model, float(losses.mean()), float(np.sqrt((losses**2).mean())))
+
+
+@dataclass(frozen=True, eq=False)
+class ToySamples(OwnSamples):
+    """What a client of the toy finds out on its training samples."""
+
+    model: Linear
+    samples: Samples
+
+    def __len__(self) -> int:
+        return len(self.samples[1])
+
+    def losses(self, model: Flat, some: Ids | None = None) -> Float[np.ndarray, " samples"]:
+        return self.model.losses(model, self._some(some))
+
+    def gradient(self, model: Flat, some: Ids | None = None) -> Flat:
+        return self.model.gradient(model, self._some(some))
+
+    def inputs(self, model: Flat) -> Mapping[str, Inputs]:
+        x = self.samples[0].astype(np.float64)
+        return {"linear": Inputs(x.mean(axis=0), x.var(axis=0))}
+
+    def _some(self, some: Ids | None) -> Samples:
+        return self.samples if some is None else (self.samples[0][some], self.samples[1][some])
 
 
 def _batches(rng: np.random.Generator, count: int, steps: Steps) -> list[NDArray[np.intp]]:

@@ -16,7 +16,7 @@ from coterie.plan import Plan
 from coterie.replies import Meter, Replies, Reply, admit
 from coterie.roster import Roster
 from coterie.testing.answers import ToyAsk
-from coterie.testing.linear import Flat, Linear, Samples
+from coterie.testing.linear import Flat, Linear, Samples, ToySamples
 
 SPLITS: tuple[Split, ...] = ("train", "holdout", "test")
 
@@ -97,7 +97,8 @@ class Toy(Federation):
             return self.model.descend(start, self.samples[client]["train"], rng, steps, steps.rate(t), **how)
 
         kept = {name: _locked(array) for name, array in self.kept.get(client, {}).items()}
-        return Local(_locked(self.models[row]), kept, t, self.layout, descend)
+        own, dice = ToySamples(self.model, self.samples[client]["train"]), seeds.rng(self.seed, t, client, "backbone")
+        return Local(_locked(self.models[row]), kept, t, self.layout, descend, own, dice)
 
     def train(self, plan: Plan) -> Replies:
         self._plan, t = plan, self.round + 1
@@ -110,7 +111,7 @@ class Toy(Federation):
                 continue
             reply = self._reply(plan, client, row, t)
             replies.append(reply if sound[client] else Reply(client, reply.model * np.float32("nan"), reply.count, t))
-        sent = 4 * self.layout.size
+        sent = 4 * self.models.shape[1]
         self.ask.spend(down={"model": sent * len(plan.trainers)}, up={"model": sent * len(replies)}, messages=len(replies))
         return _read_only(
             admit(plan, self.models, t, replies, lost=lost, duration=max((r.seconds for r in replies), default=0.0))
