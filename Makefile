@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install compare test lint types docs bench figures check data clean
+.PHONY: help install compare market test lint types docs bench figures check data clean
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -12,6 +12,9 @@ install: $(VENV)/.installed ## the program, into .venv
 
 compare: install ## the main comparison, on data that comes with the package
 	@$(BIN)/coterie compare
+
+market: $(VENV)/.served ## the marketplace with a demo running, in the browser
+	@$(BIN)/coterie market serve --demo
 
 test: $(VENV)/.tested data ## all tests
 	@$(BIN)/python -m pytest
@@ -41,6 +44,10 @@ clean: ## forget the installation
 
 $(VENV)/.installed: pyproject.toml constraints.txt scripts/install
 	@scripts/install "$(PYTHON)" $(VENV) . && touch $@
+
+$(VENV)/.served: $(VENV)/.installed
+	@$(BIN)/python -c "import fastapi, sqlalchemy, alembic, uvicorn" 2>/dev/null || scripts/install "$(PYTHON)" $(VENV) ".[service]"
+	@touch $@
 
 $(VENV)/.tested: $(VENV)/.installed
 	@scripts/install "$(PYTHON)" $(VENV) ".[dev]" && touch $@

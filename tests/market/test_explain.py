@@ -48,3 +48,14 @@ def test_a_reason_in_words():
         "Bidder 2 asked more than the reserve price (unranked, score -0.875, bid 30; bids up to 3 win).",
         "Bidder 3 holds no sample of a required class (rank 3, score -0.125, bid 2; no bid would have won).",
     ]
+
+
+def test_reasons_where_the_budget_is_shared_out():
+    task = Task(quotas=[50, 0], budget=30, reserve_price=20)
+    bids = Bids(prices=[5, 8, 12, 21, 0], counts=[[20, 0], [20, 0], [20, 0], [20, 0], [0, 9]])
+    why = explain(task, bids, mechanism="proportional-share")
+    award = clear(task, bids, mechanism="proportional-share")
+    assert [why[i].verdict for i in range(5)] == [VERDICTS[0], VERDICTS[0], VERDICTS[6], VERDICTS[1], VERDICTS[2]]
+    assert [why[i].rank for i in range(5)] == [1, 2, 3, None, None]
+    assert [why[i].payment for i in award.winners] == award.payments.tolist() == [12, 12]
+    assert [why[i].critical for i in range(5)] == [12, 12, 10, 10, None]

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.market import Bids, Task, clear, proportional_share
+from coterie.market.proportional import highest_winning
 
 
 @st.composite
@@ -30,6 +31,15 @@ def test_winners_are_paid_the_highest_price_that_wins_and_never_more_than_the_bu
         winning = [price for price, outcome in enumerate(tried) if i in outcome]
         assert winning == list(range(len(winning)))
         assert all(outcome[i] == winning[-1] for outcome in tried if i in outcome)
+
+
+@given(sales())
+def test_everybody_is_told_the_highest_price_that_wins(sale):
+    task, prices, samples = sale
+    told = highest_winning(task, Bids(prices=prices, counts=[[sample] for sample in samples])).tolist()
+    for i in range(len(prices)):
+        wins = [price for price in range(11) if i in paid(task, [*prices[:i], price, *prices[i + 1 :]], samples)]
+        assert told[i] == max(wins, default=-1)
 
 
 @given(sales())

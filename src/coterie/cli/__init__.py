@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from coterie.cli import bench, compare, data, flower, methods, partition, report, reproduce, resume
+from coterie.cli import bench, compare, data, flower, market, methods, partition, report, reproduce, resume
 
 app = typer.Typer(
     name="coterie",
@@ -19,7 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for group in (compare, methods, partition, data, report, resume, reproduce, bench, flower):
+for group in (compare, methods, partition, data, report, resume, reproduce, bench, flower, market):
     group.add_to(app)
 
 

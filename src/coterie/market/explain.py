@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.market.auction import Mechanism
 from coterie.market.bids import Bids
 from coterie.market.payments import critical_bids
+from coterie.market.proportional import by_rate, highest_winning, proportional_share
 from coterie.market.ranking import Money, Ranking, money
 from coterie.market.task import Amount, Task
-from coterie.market.valuation import Scale, data_value
+from coterie.market.valuation import Scale, data_value, required_samples
 from coterie.market.walk import Walk, walk
 
 VERDICTS = (
@@ -21,6 +23,7 @@ VERDICTS = (
     "brought nothing that was still needed",
     "did not fit what the planning budget left",
     "came after all quotas were met",
+    "asked more for what it holds than its share of the budget",
 )
 
 
@@ -83,14 +86,16 @@ class Explanation:
         return len(self.bid)
 
 
-def explain(task: Task, bids: Bids, *, scale: Scale = "none") -> Explanation:
-    """Explains the auction that `clear` runs with the mechanism "critical".
+def explain(task: Task, bids: Bids, *, mechanism: Mechanism = "critical", scale: Scale = "none") -> Explanation:
+    """Explains the auction that `clear` runs.
 
     >>> task = Task(quotas=[100], budget=70, reserve_price=50, price_weight=0.01)
     >>> why = explain(task, Bids(prices=[10, 20, 30], counts=[[60], [60], [60]]))
     >>> print(why[2].sentence)
     Bidder 2 came after all quotas were met (rank 3, score 0.3, bid 30; bids up to 19 win).
     """
+    if mechanism == "proportional-share":
+        return _explain_shares(task, bids)
     ranking = Ranking.of(task, bids, scale)
     way = walk(ranking)
     rank = np.zeros(len(bids), np.intp)
@@ -104,6 +109,21 @@ def explain(task: Task, bids: Bids, *, scale: Scale = "none") -> Explanation:
         verdict=_verdicts(way, len(bids)),
         critical=critical_bids(way, bids),
     )
+
+
+def _explain_shares(task: Task, bids: Bids) -> Explanation:
+    award, prices, worth = proportional_share(task, bids), money(task, bids), required_samples(task, bids.counts)
+    order, _ = by_rate(task, prices, worth)
+    rank = np.zeros(len(bids), np.intp)
+    rank[order] = np.arange(len(order)) + 1
+    verdict = np.full(len(bids), 6, np.intp)
+    verdict[worth == 0] = 2
+    verdict[prices > task.reserve_price] = 1
+    verdict[award.winners] = 0
+    value = data_value(task, bids.counts)
+    critical = highest_winning(task, bids)
+    critical[award.winners] = award.payments
+    return Explanation(value, np.asarray(bids.reputations), prices, award.scores, rank, verdict, critical)
 
 
 def _verdicts(way: Walk, bidders: int) -> NDArray[np.intp]:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie.market.award import Award
 from coterie.market.bids import Bids
-from coterie.market.ranking import Ids, Money, money
+from coterie.market.ranking import Ids, Money, first_place, money
 from coterie.market.task import Amount, Task
 from coterie.market.valuation import required_samples
 
@@ -85,6 +85,41 @@ def _payments(task: Task, prices: Money, worth: Worth, rate: NDArray[np.float64]
         share = budget * own[i] // everything if prices.dtype == np.int64 else budget * own[i] / everything
         paid[row] = min(share, ahead_of(order[count:], i, own[i], rate, prices.dtype == np.int64, task.reserve_price))
     return np.maximum(paid, prices[order[:count]])
+
+
+def highest_winning(task: Task, bids: Bids) -> Money:
+    """Returns for each bidder the highest price with which it would win, below 0 where none would.
+
+    With a higher price a bidder stands further down, behind more that is bought, so whether it wins is a matter of one
+    threshold, which is bisected: exactly in whole money, to the last bit or two in other money.
+    """
+    worth, prices = value_of(task, bids, None), money(task, bids)
+    order, rate = by_rate(task, prices, worth)
+    who, whole, reserve = np.arange(len(bids)), prices.dtype == np.int64, task.reserve_price
+    place = np.full(len(bids), len(order))
+    place[order] = np.arange(len(order))
+    bought = np.append(0, np.cumsum(worth[order])).astype(object)
+    bar, own = np.append(rate[order], np.inf), worth.astype(object)
+
+    def wins(price: Money) -> NDArray[np.bool_]:
+        at = np.divide(price, worth, out=np.full(len(bids), np.inf), where=worth > 0)
+
+        def ahead(there: Ids) -> NDArray[np.bool_]:
+            return np.asarray((at < bar[there]) | ((at == bar[there]) & (who < np.append(order, len(bids))[there])))
+
+        stands = first_place(np.zeros_like(who), np.full_like(who, len(order)), ahead)
+        before = bought[stands] - np.where(place < stands, own, 0)
+        within = price.astype(object) * (before + own) <= (task.budget or 0) * own
+        return np.asarray((worth > 0) & within.astype(bool))
+
+    low, high = np.full(len(bids), -1, prices.dtype), np.full(len(bids), reserve, prices.dtype)
+    low = np.where(wins(high), high, np.where(wins(np.zeros_like(high)), 0, low))
+    open_ = (low >= 0) & (low < high)
+    for _ in range(int(reserve).bit_length() + 1 if whole else 100):
+        middle = np.where(open_, low + (high - low) // 2 if whole else (low + high) / 2, low)
+        good = wins(middle)
+        low, high = np.where(open_ & good, middle, low), np.where(open_ & ~good, middle, high)
+    return low
 
 
 def ahead_of(losers: Ids, who: int, own: Amount, rate: NDArray[np.float64], whole: bool, reserve: Amount) -> Amount:
