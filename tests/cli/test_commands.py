@@ -215,3 +215,10 @@ def test_a_partition_that_meets_a_target_and_its_picture(tmp_path, capsys):
     assert abs(found["entropy"] - 1.2) < 0.05
     assert found["misses"]["entropy"] == pytest.approx(found["entropy"] - 1.2)
     assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("command", ["compare", "partition", "report", "resume", "reproduce", "bench", "methods", "data get", "market demo"])
+def test_help_is_plain(command, capsys):
+    assert main([*command.split(), "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "Usage: coterie" in said and "\\" not in said

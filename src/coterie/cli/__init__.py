@@ -9,15 +9,13 @@ from typing import Annotated
 import typer
 
 from coterie.cli import bench, compare, data, flower, market, methods, partition, report, reproduce, resume
+from coterie.cli.plain import App
 
-app = typer.Typer(
+app = App(
     name="coterie",
     help="Who trains next in federated learning, and with whom.",
     epilog="Start with: coterie compare. Every command has --help with examples, and --json for machines.",
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
 )
 for group in (compare, methods, partition, data, report, resume, reproduce, bench, flower, market):
     group.add_to(app)

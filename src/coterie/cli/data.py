@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from coterie.cli import said
+from coterie.cli.plain import App
 
 EXAMPLES = """\b
 Examples:
@@ -16,7 +17,7 @@ Examples:
   coterie data --data-dir ~/datasets --json -
 """
 DataDir = Annotated[str | None, typer.Option("--data-dir", help="A folder to look in first, and to keep what is fetched.")]
-group = typer.Typer(help="List the datasets on this machine, or get one.", epilog=EXAMPLES)
+group = App(help="List the datasets on this machine, or get one.", epilog=EXAMPLES)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from coterie.cli import said
+from coterie.cli.plain import App
 
 EXAMPLES = """\b
 Examples:
@@ -15,7 +16,7 @@ Examples:
   coterie flower run --set training.lr=0.05 --rounds 20 --seeds 1
 """
 
-flower = typer.Typer(help="Run experiments on Flower.", epilog=EXAMPLES, no_args_is_help=True, rich_markup_mode=None)
+flower = App(help="Run experiments on Flower.", epilog=EXAMPLES, no_args_is_help=True)
 
 
 def add_to(app: typer.Typer) -> None:

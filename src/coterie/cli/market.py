@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coterie.cli import said
+from coterie.cli.plain import App
 
 if TYPE_CHECKING:
     from coterie.service.store import Store
@@ -52,7 +53,7 @@ auction.json: {"task": {"quotas": [100], "reserve_price": 50, "budget": 70},
 
 def add_to(app: typer.Typer) -> None:
     """Adds the commands."""
-    group = typer.Typer(help="The marketplace: serve it, show it, check it.", rich_markup_mode=None)
+    group = App(help="The marketplace: serve it, show it, check it.")
     group.command(epilog=SERVE)(serve)
     group.command(epilog=DEMO)(demo)
     group.command(epilog=VERIFY)(verify)
