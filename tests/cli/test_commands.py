@@ -217,7 +217,10 @@ def test_a_partition_that_meets_a_target_and_its_picture(tmp_path, capsys):
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("command", ["compare", "partition", "report", "resume", "reproduce", "bench", "methods", "data get", "market demo"])
+COMMANDS = ("compare", "partition", "report", "resume", "reproduce", "bench", "methods", "data get", "market demo")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_is_plain(command, capsys):
     assert main([*command.split(), "--help"]) == 0
     said = capsys.readouterr().out
