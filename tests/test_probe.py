@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from coterie.probe import Probe
+from coterie.probe import Blur, Probe
 
 
 def test_directions_come_from_the_seed_alone():
@@ -46,3 +46,29 @@ def test_a_private_answer_is_finite_whatever_the_loss(value):
 def test_impossible_probes_are_refused_by_name(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         Probe(seed=1, **wrong)
+
+
+def test_a_blurred_gradient_is_clipped_and_noised_as_printed():
+    blur, rng = Blur(clip=2.0, noise=3.0), np.random.default_rng(0)
+    told = np.stack([blur.release(np.array([6.0, -8.0], np.float32), 12, rng) for _ in range(20_000)])
+    assert told.mean(axis=0) == pytest.approx([1.2, -1.6], abs=0.02)
+    assert stats.kstest(told[:, 0] - 1.2, stats.norm(scale=3 * 2 / 12).cdf).pvalue > 1e-3
+    short = np.array([0.3, 0.4], np.float32)
+    np.testing.assert_allclose(Blur(clip=2.0).release(short, 12, rng), short)
+
+
+def test_a_blur_spends_what_its_worst_pair_of_neighbors_could_tell():
+    """Rényi divergence of order a between the two farthest means is a · ρ; the conversion is the textbook's."""
+    blur, samples = Blur(clip=2.0, noise=50.0), 10
+    apart, spread = 2 * blur.clip, blur.noise * blur.clip / samples
+    rho = apart**2 / (2 * spread**2)
+    orders = np.linspace(1.001, 2000, 400_000)
+    best = (orders * rho + np.log(1e5) / (orders - 1)).min()
+    assert blur.epsilon(samples) == pytest.approx(best, rel=1e-3)
+    assert Blur(clip=2.0).epsilon(samples) == 0
+
+
+@pytest.mark.parametrize("wrong", [{"clip": 0}, {"noise": -1}])
+def test_a_blur_refuses_impossible_settings(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Blur(**wrong)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie import seeds
 from coterie.mixing import Merge
 from coterie.plan import Plan, Why
-from coterie.probe import Probe
+from coterie.probe import Blur, Probe
 from coterie.replies import Meter, Replies
 from coterie.roster import Ids, Roster
 
@@ -106,8 +106,12 @@ class Ask(ABC):
         among: Replies | None = None,
         part: slice | None = None,
         batch: int | None = None,
+        blur: Blur | None = None,
     ) -> Float32[np.ndarray, "questions part"]:
-        """Gradients of the mean training loss, of the whole model or a part of it; NaN rows for clients that cannot answer."""
+        """Gradients of the mean training loss, of the whole model or a part of it; NaN rows for clients that cannot answer.
+
+        With a `blur` each is clipped and noised by its client before it leaves; what that spends is metered.
+        """
 
     @abstractmethod
     def probe(

@@ -174,6 +174,26 @@ def test_weights_as_proxy_cannot_be_explored():
         Afind(proxy="weights", explore=0.1)
 
 
+def test_noise_on_proxies_is_metered_and_much_of_it_hides_who_is_like_whom():
+    def similarities(**settings):
+        with groups.federation(8) as fed:
+            record = next(play(afind(backbone=groups.BACKBONE, **settings), fed, 1))
+        return record.state["listener"].similarity, record.meter.epsilon
+
+    exact, clipped, noised = (similarities(**given) for given in ({}, {"clip": 0.1}, {"clip": 0.1, "noise": 1000.0}))
+    np.testing.assert_allclose(exact[0], clipped[0], atol=1e-4)
+    assert exact[1] == clipped[1] == 0 < noised[1]
+    assert abs(noised[0]).mean() < 0.3 < abs(exact[0]).mean()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"clip": 0}, {"clip": 1, "proxy": "weights"}, {"noise": 1}, {"noise": 1, "clip": 1, "batch": None}]
+)
+def test_refuses_noise_that_makes_no_sense(wrong):
+    with pytest.raises(ValueError, match="noise" if "noise" in wrong else "clip"):
+        Afind(**wrong)
+
+
 def test_the_boltzmann_weights_of_friends_stay_inside_the_coreset():
     _, records = played(Peers(SGD(STEPS), Boltzmann(), Afind(tau=3.0)), 10, 4)
     assert all((np.diff(r.merge.weights.indptr) == r.why.columns["coreset"] + 1).all() for r in records)

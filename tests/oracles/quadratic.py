@@ -78,7 +78,7 @@ class Questions(Ask):
     def losses(self, clients, about=0, *, among=None, split="holdout", batch=None):
         return 0.5 * (self.about(clients, about, among, "losses") ** 2).sum(axis=1)
 
-    def gradients(self, clients, about=0, *, among=None, part=None, batch=None):
+    def gradients(self, clients, about=0, *, among=None, part=None, batch=None, blur=None):
         return self.about(clients, about, among, "gradients").astype(np.float32)[:, part or slice(None)]
 
     def probe(self, clients, probe, about=0, *, split="holdout"):

@@ -6,7 +6,7 @@ from coterie.backbones import SGD
 from coterie.federation import Steps
 from coterie.neighbors import Alone
 from coterie.plan import Plan
-from coterie.probe import Probe
+from coterie.probe import Blur, Probe
 from coterie.recipe import Peers
 from coterie.simulation import World, dice, questions
 from tests.simulation.small import line, played, small
@@ -53,6 +53,18 @@ def test_an_answer_does_not_depend_on_how_questions_are_put_together(personal, m
     apart = ask.losses(clients[shuffled], about[shuffled]), ask.gradients(clients[shuffled], about[shuffled])
     for one, other in zip(together, apart, strict=True):
         np.testing.assert_array_equal(one[shuffled], other)
+
+
+def test_a_blurred_gradient_is_the_same_whenever_it_is_asked_for_in_a_round(personal):
+    view = personal.view(1)
+    blur = Blur(clip=0.5, noise=2.0)
+    told = view.ask.gradients([1, 4], [4, 1], batch=5, blur=blur)
+    exact = view.ask.gradients([1, 4], [4, 1], batch=5, blur=Blur(clip=0.5))
+    np.testing.assert_array_equal(told, view.ask.gradients([1, 4], [4, 1], batch=5, blur=blur))
+    np.testing.assert_allclose((told - exact).std(), 2 * 0.5 / 5, rtol=0.3)
+    assert personal.meter().epsilon == pytest.approx(4 * blur.epsilon(5))
+    with pytest.raises(ValueError, match="needs a batch"):
+        view.ask.gradients([1], blur=blur)
 
 
 def test_gradients_are_those_of_the_mean_training_loss(personal):

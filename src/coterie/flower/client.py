@@ -27,7 +27,7 @@ from coterie.flower.words import (
     record_of,
     told,
 )
-from coterie.probe import Probe
+from coterie.probe import Blur, Probe
 from coterie.simulation.answers import Gradients, Losses, Probes
 from coterie.simulation.clients import Clients
 from coterie.simulation.training import Fit
@@ -93,9 +93,13 @@ def _losses(holding: Holding, clients: Clients, models: list[Flat], asked: Mappi
 
 
 def _gradients(holding: Holding, clients: Clients, models: list[Flat], asked: Mapping[str, Any]) -> np.ndarray:
-    part = slice(asked["start"], asked["stop"])
-    tasks = [Gradients(model, (holding.client,), part, asked["batch"] or None, asked["round"]) for model in models]
-    return np.concatenate([task.run(holding.path, clients) for task in tasks])
+    """A blur's noise is thrown from the client's own secret."""
+    part, batch = slice(asked["start"], asked["stop"]), asked["batch"] or None
+    blur = Blur(asked["clip"], asked["noise"]) if "clip" in asked else None
+    own = clients if blur is None else holding.known_as(asked["key"], holding.secret)
+    rows = zip(models, asked["rows"], strict=True)
+    tasks = [Gradients(model, (holding.client,), part, batch, asked["round"], blur, row) for model, row in rows]
+    return np.concatenate([task.run(holding.path, own) for task in tasks])
 
 
 def _probes(holding: Holding, clients: Clients, models: list[Flat], asked: Mapping[str, Any]) -> np.ndarray:

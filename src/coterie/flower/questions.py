@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from coterie.federation import Ask, Split
 from coterie.flower.post import exchange, logger
 from coterie.flower.words import Flat, answers_in, models_record
-from coterie.probe import Probe
+from coterie.probe import Blur, Probe
 from coterie.replies import Replies
 from coterie.roster import Ids
-from coterie.simulation.questions import Kind
+from coterie.simulation.questions import Kind, blurred
 from coterie.simulation.traffic import NUMBER, Traffic
 
 Rows = NDArray[np.intp]
@@ -95,15 +95,16 @@ class Questions(Ask):
         among: Replies | None = None,
         part: slice | None = None,
         batch: int | None = None,
+        blur: Blur | None = None,
     ) -> Float32[np.ndarray, "questions part"]:
         start, stop, step = (slice(None) if part is None else part).indices(self.traffic.dim)
         if step != 1:
             raise ValueError(f"ask: part must be a slice without a step, not {part}")
-        told = {"start": start, "stop": stop, "batch": batch or 0}
+        blurs = {} if blur is None else {"clip": blur.clip, "noise": blur.noise}
+        told = {"start": start, "stop": stop, "batch": batch or 0, **blurs}
         size = max(stop - start, 0)
-        return self._ask(Kind("gradient", 4 * size, "train", batch), "gradients", clients, about, among, (size,), told).astype(
-            np.float32
-        )
+        kind = Kind("gradient", 4 * size, "train", batch, epsilon=0.0 if blur is None else blurred(blur, batch))
+        return self._ask(kind, "gradients", clients, about, among, (size,), told).astype(np.float32)
 
     def probe(
         self, clients: ArrayLike, probe: Probe, about: ArrayLike = 0, *, split: Split = "holdout"

@@ -17,7 +17,9 @@ from coterie.neighbors.edges import Edges
 from coterie.neighbors.gossip import with_oneself
 from coterie.neighbors.topologies import Topology, check, graph
 from coterie.plan import Hears, Plan, Why
+from coterie.probe import Blur
 from coterie.replies import Replies
+from coterie.roster import Ids
 from coterie.rules import Listener
 
 AT_ONCE = 2**24
@@ -60,6 +62,10 @@ class Afind(Listener):
     """How much a new similarity counts against earlier ones; 0 forgets them, as the paper does."""
     explore: float = 0.0
     """The chance that a neighbor outside the coreset is asked for its proxy, without being mixed."""
+    clip: float | None = None
+    """C₂: proxies are clipped to this length before they leave their clients; None for as they are."""
+    noise: float = 0.0
+    """σ₂: clipped proxies get Gaussian noise of this many C₂ / `batch`; see `coterie.probe.Blur`."""
     restart: bool = True
     """Whether a client that contacts nobody starts anew."""
     max_neighbors: int | None = None
@@ -75,6 +81,10 @@ class Afind(Listener):
             ("memory", "in [0, 1]", 0 <= self.memory <= 1),
             ("explore", "in [0, 1]", 0 <= self.explore <= 1),
             ("explore", "0 with the proxy 'weights'", self.explore == 0 or self.proxy == "gradient"),
+            ("clip", "a number above 0, or none", self.clip is None or 0 < self.clip < np.inf),
+            ("clip", "none with the proxy 'weights'", self.clip is None or self.proxy == "gradient"),
+            ("noise", "a number from 0", 0 <= self.noise < np.inf),
+            ("noise", "0 without a clip and a batch", not self.noise or None not in (self.clip, self.batch)),
             ("max_neighbors", "a whole number from 1, or none", self.max_neighbors is None or self.max_neighbors >= 1),
             ("max_neighbors", "given without a threshold", self.max_neighbors is not None or self.threshold != "none"),
         ]:
@@ -124,15 +134,19 @@ class Afind(Listener):
         self, view: View, replies: Replies, edges: Edges, asked: NDArray[np.intp]
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.float32]]]:
         """Edges, a block at a time, with both ends' proxies: the receiver's, and the sender's wherever it is taken."""
-        part = view.layout.featurizer
         asking = self.proxy == "gradient" and at_receiver(self.probe, len(view.roster))
         own, row = self._own(view, replies, edges, asked, asking)
         size = max(AT_ONCE // max(own.shape[1], 1), 1)
         for start in range(0, len(asked), size):
             some = asked[start : start + size]
             i, j = edges.rows[some], edges.cols[some]
-            theirs = view.ask.gradients(j, view.follows[i], part=part, batch=self.batch) if asking else own[row[j]]
+            theirs = self._told(view, j, view.follows[i]) if asking else own[row[j]]
             yield some, own[row[i]], theirs
+
+    def _told(self, view: View, clients: Ids, about: NDArray[np.intp]) -> NDArray[np.float32]:
+        """The gradients that clients tell of, in the layer that is compared."""
+        blur = None if self.clip is None else Blur(self.clip, self.noise)
+        return view.ask.gradients(clients, about, part=view.layout.featurizer, batch=self.batch, blur=blur)
 
     def _own(
         self, view: View, replies: Replies, edges: Edges, asked: NDArray[np.intp], asking: bool
@@ -143,7 +157,7 @@ class Afind(Listener):
             clients, told = replies.clients, replies.models[:, part]
         else:
             clients = np.unique(np.concatenate([edges.rows[asked], edges.rows[:0] if asking else edges.cols[asked]]))
-            told = view.ask.gradients(clients, view.follows[clients], part=part, batch=self.batch)
+            told = self._told(view, clients, view.follows[clients])
         row[clients] = np.arange(len(clients))
         return np.vstack([told, np.full((1, told.shape[1]), np.nan, np.float32)]), row
 

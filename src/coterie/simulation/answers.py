@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from coterie.federation import Split
-from coterie.probe import Probe
+from coterie.probe import Blur, Probe
 from coterie.simulation import dice
 from coterie.simulation.clients import Clients, Samples
 from coterie.simulation.path import Path
@@ -41,13 +41,21 @@ class Gradients(Task[Float32[np.ndarray, "clients part"]]):
     part: slice
     batch: int | None
     round: int
+    blur: Blur | None = None
+    row: int = 0
+    """In which the model stands; noise is thrown anew for each."""
 
     def run(self, path: Path, clients: Clients) -> Float32[np.ndarray, "clients part"]:
-        answered = (answers_on(clients, client, "train", self.batch, self.round) for client in self.clients)
-        slopes = np.zeros((len(self.clients), len(self.model)), np.float32)  # no loss depends on what is beside the model
-        for slope, samples in zip(slopes, answered, strict=True):
-            slope[: path.layout.size] = path.gradient(self.model, *samples)
-        return slopes[:, self.part]
+        return np.stack([self._answer(path, clients, client) for client in self.clients])
+
+    def _answer(self, path: Path, clients: Clients, client: int) -> Float32[np.ndarray, " part"]:
+        samples = answers_on(clients, client, "train", self.batch, self.round)
+        slope = np.zeros(len(self.model), np.float32)  # no loss depends on what is beside the model
+        slope[: path.layout.size] = path.gradient(self.model, *samples)
+        if self.blur is None:
+            return slope[self.part]
+        thrown = dice.blur(clients.seed, self.round, clients.keys[client], self.row)
+        return self.blur.release(slope[self.part], len(samples[1]), thrown)
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,11 @@ def probe(seed: int, round: int, key: str, probe: int, row: int) -> np.random.Ge
     return seeds.rng(seed, round, key, "probe", probe, row)
 
 
+def blur(seed: int, round: int, key: str, row: int) -> np.random.Generator:
+    """A client's noise on its gradient of a row of models: asked again in the round, it repeats it."""
+    return seeds.rng(seed, round, key, "blur", row)
+
+
 def world(seed: int, what: str, round: int | None = None) -> np.random.Generator:
     """What befalls the clients, in key order, in a round or once for all."""
     return seeds.rng(seed, "world", what, *(() if round is None else (round,)))

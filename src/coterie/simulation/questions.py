@@ -11,7 +11,7 @@ from jaxtyping import Float, Float32
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from coterie.federation import Ask, Split
-from coterie.probe import Probe
+from coterie.probe import Blur, Probe
 from coterie.replies import Replies
 from coterie.roster import Ids
 from coterie.simulation.answers import Gradients, Losses, Probes
@@ -85,10 +85,11 @@ class Questions(Ask):
         among: Replies | None = None,
         part: slice | None = None,
         batch: int | None = None,
+        blur: Blur | None = None,
     ) -> Float32[np.ndarray, "questions part"]:
         cut = slice(None) if part is None else part
         size = len(range(self._traffic.dim)[cut])
-        kind = Kind("gradient", 4 * size, "train", batch)
+        kind = Kind("gradient", 4 * size, "train", batch, epsilon=0.0 if blur is None else blurred(blur, batch))
         return self._ask(
             kind,
             clients,
@@ -96,7 +97,7 @@ class Questions(Ask):
             among,
             (size,),
             np.float32,
-            lambda model, _, few: Gradients(model, few, cut, batch, self._round),
+            lambda model, row, few: Gradients(model, few, cut, batch, self._round, blur, row),
         )
 
     def probe(
@@ -171,6 +172,13 @@ class Questions(Ask):
         ids = np.atleast_1d(np.asarray(clients, dtype=np.intp))
         _check_within("ask: it names a client", ids, len(self._clients))
         return ids
+
+
+def blurred(blur: Blur, batch: int | None) -> float:
+    """What a blurred gradient over a batch spends."""
+    if batch is None and blur.noise:
+        raise ValueError("ask: a gradient with noise needs a batch, whose size says how much noise")
+    return blur.epsilon(batch or 1)
 
 
 def _together(questions: NDArray[np.intp], rows: NDArray[np.intp]) -> Iterator[tuple[int, NDArray[np.intp]]]:

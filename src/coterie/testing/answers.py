@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie import seeds
 from coterie.federation import Ask, Split
-from coterie.probe import Probe
+from coterie.probe import Blur, Probe
 from coterie.replies import Meter, Replies
 from coterie.testing.linear import Flat, Samples
 
@@ -74,12 +74,17 @@ class ToyAsk(Ask):
         among: Replies | None = None,
         part: slice | None = None,
         batch: int | None = None,
+        blur: Blur | None = None,
     ) -> Float32[np.ndarray, "questions part"]:
         questions, where = self._put(clients, about, among), part or slice(None)
         told = np.full((len(questions), len(np.empty(self.toy.layout.size)[where])), np.nan, np.float32)
         for row, (client, model) in enumerate(questions):
             if self.answers[client]:
-                told[row] = self.toy.model.gradient(model, self._on(client, "train", batch))[where]
+                samples = self._on(client, "train", batch)
+                told[row] = self.toy.model.gradient(model, samples)[where]
+                if blur is not None:
+                    rng = seeds.rng(self.toy.seed, self.toy.round, client, "blur", row)
+                    told[row] = blur.release(told[row], len(samples[1]), rng)
         self.spend(up={"gradient": 4 * told.size})
         return told
 

@@ -121,7 +121,7 @@ def show(setting: Setting, found: Mapping[str, Any]) -> None:
     second = table("And beside it", "figure", *methods)
     for key in (*setting.more, *(["accuracy_within_budget"] if found["target"] or setting.figure != "loss" else [])):
         second.add_row(key.replace("_", " "), *(_spread(one[key]) for one in methods.values()))
-    second.add_row("megabytes", *(f"{(one['bytes_up'] + one['bytes_down']) / 1e6:.4g}" for one in methods.values()))
+    second.add_row("megabytes", *(f"{_bytes(one) / 1e6:.4g}" for one in methods.values()))
     Console().print(first)
     Console().print(second)
     if ratios:
@@ -173,6 +173,10 @@ def _spread(found: Mapping[str, Any]) -> str:
         return "–"
     shown = f"{np.mean(there):.4g}" + (f" ± {np.std(there, ddof=1):.2g}" if len(there) > 1 else "")
     return shown if len(there) == len(found["per_seed"]) else f"{shown} ({len(there)} of {len(found['per_seed'])})"
+
+
+def _bytes(one: Mapping[str, Any]) -> float:
+    return float(one["bytes_up"] + one["bytes_down"] + one["bytes_between"])
 
 
 def _ratio(found: Mapping[str, Any] | None) -> str:
