@@ -11,22 +11,63 @@ from rich.table import Table
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
-WIDE = 150
-"""Columns of a screen on which the whole table fits."""
+Row = dict[str, str]
+FIRST = ("method", "accuracy", "against", "rounds", "bytes", "worst", "last", "paid", "clients", "trained", "personal", "seconds")
+"""Columns by how much they matter: those that do not fit on a narrow screen are left out from the end."""
+GAP = 3
+"""Spaces between columns."""
 
 
-def of_run(document: Mapping[str, Any], width: int = WIDE) -> Table:
+def of_run(document: Mapping[str, Any], width: int = 160) -> Table:
     """A row a method: how good, how fair, how fast, at what cost, and whether better than the baseline."""
     seeds = len(document["seeds"])
-    spread = ", ± half of its 95 % interval" if seeds > 1 else ""
-    title = f"Accuracy in %: mean over {seeds} {'seed' if seeds == 1 else 'seeds'}{spread}"
+    spread = " ± half a 95 % interval" if seeds > 1 else ""
+    what = "Test loss" if _without_accuracy(document) else "Accuracy in %"
+    title = f"{what}, mean over {seeds} {'seed' if seeds == 1 else 'seeds'}{spread}"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    rows = {label: _cells(label, found, document, width) for label, found in document["methods"].items()}
-    for name in next(iter(rows.values())):
-        table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
-    for row in rows.values():
-        table.add_row(*row.values())
+    rows = [_cells(label, found, document) for label, found in document["methods"].items()]
+    titles = _titles(document)
+    for name in _fitting(titles, rows, width):
+        table.add_column(titles[name], justify="left" if name == "method" else "right", vertical="bottom", overflow="fold")
+    for row in rows:
+        table.add_row(*(row[name] for name in _fitting(titles, rows, width)))
     return table
+
+
+def _fitting(titles: Row, rows: Sequence[Row], width: int) -> list[str]:
+    """The columns that fit beside each other, in the order of `titles`, and at least the first two."""
+    personal = "trained" in titles and any(row["trained"] != "–" for row in rows)
+    room, fitting = width + GAP - len("  "), []
+    for name in (*FIRST[:3], "clients", *FIRST[3:]) if personal else FIRST:
+        if name in fitting or name not in titles or all(row[name] == "–" for row in rows):
+            continue
+        room -= GAP + max(len(line) for text in (titles[name], *(row[name] for row in rows)) for line in text.split("\n"))
+        if room < 0 and len(fitting) > 1:
+            break
+        fitting.append(name)
+    return [name for name in titles if name in fitting]
+
+
+def _titles(document: Mapping[str, Any]) -> Row:
+    """What stands over each column, in two lines."""
+    target = document["target"]
+    against = {"against": f"against\n{document['baseline']}"}
+    if _without_accuracy(document):
+        return {"method": "\nmethod", "accuracy": "test\nloss", **against, "bytes": "bytes\nin all", "seconds": "seconds\na round"}
+    reached = {"rounds": f"rounds\nto {target:g}", "paid": f"bytes\nto {target:g}"} if target is not None else {}
+    return {
+        "method": "\nmethod",
+        "accuracy": "last fifth\nof rounds",
+        **against,
+        "last": "last\nround",
+        "clients": "clients\nin the mean",
+        "trained": "clients after\nown training",
+        "personal": "clients' own\nmodels",
+        "worst": "clients,\nworst tenth",
+        **reached,
+        "bytes": "bytes\nin all",
+        "seconds": "seconds\na round",
+    }
 
 
 def happened(document: Mapping[str, Any]) -> str:
@@ -50,35 +91,41 @@ def listing(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> Ta
     return table
 
 
-def _cells(label: str, found: Mapping[str, Any], document: Mapping[str, Any], width: int) -> dict[str, str]:
-    """One row, by the titles of its columns; some columns are for wide screens only."""
-    difference = document["paired"].get("last_fifth_accuracy", {}).get(label)
-    target, wide = document["target"], width >= WIDE
-    if all(one["final_accuracy"]["mean"] is None for one in document["methods"].values()):
-        return _losses(label, found, document)
-    cells = {"method": label, "last fifth": _percent(found["last_fifth_accuracy"])}
-    cells |= {f"against {document['baseline']}": _difference(difference)}
-    if wide:
-        cells |= {"last round": _percent(found["final_accuracy"]), "clients": _percent(found["client_accuracy"])}
-    cells |= {"worst tenth": _percent(found["worst_decile"])}
+def _cells(label: str, found: Mapping[str, Any], document: Mapping[str, Any]) -> Row:
+    """One row, by the names of its columns."""
+    target, seconds = document["target"], found["seconds_per_round"]
+    row = {
+        "method": label,
+        "bytes": in_bytes(sum(found[name] for name in ("bytes_up", "bytes_down", "bytes_between"))),
+        "seconds": "–" if seconds is None else f"{seconds:.3f}",
+    }
+    if _without_accuracy(document):
+        return row | _losses(label, found, document)
     if target is not None:
-        cells |= {f"rounds to {target:g}": _reached(found["rounds_to_target"], "{:.0f}".format)}
-    if target is not None and wide:
-        cells |= {f"bytes to {target:g}": _reached(found["bytes_to_target"], in_bytes)}
-    cells |= {"bytes": in_bytes(sum(found[name] for name in ("bytes_up", "bytes_down", "bytes_between")))}
-    seconds = found["seconds_per_round"]
-    return cells | ({"s/round": "–" if seconds is None else f"{seconds:.3f}"} if wide else {})
+        row |= {"rounds": _reached(found["rounds_to_target"], "{:.0f}".format)}
+        row |= {"paid": _reached(found["bytes_to_target"], in_bytes)}
+    return row | {
+        "accuracy": _percent(found["last_fifth_accuracy"]),
+        "against": _difference(document["paired"].get("last_fifth_accuracy", {}).get(label)),
+        "last": _percent(found["final_accuracy"]),
+        "clients": _percent(found["client_accuracy"]),
+        "trained": _percent(found["client_accuracy_trained"]),
+        "personal": _percent(found["client_accuracy_personal"]),
+        "worst": _percent(found["worst_decile"]),
+    }
 
 
-def _losses(label: str, found: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, str]:
-    """The row of a regression, where there is no accuracy."""
+def _without_accuracy(document: Mapping[str, Any]) -> bool:
+    return all(one["final_accuracy"]["mean"] is None for one in document["methods"].values())
+
+
+def _losses(label: str, found: Mapping[str, Any], document: Mapping[str, Any]) -> Row:
+    """What a regression has in place of accuracy."""
     paired = document["paired"].get("loss", {}).get(label)
     mean, low = found["loss"]["mean"], found["loss"]["low"]
     spread = "" if low is None else f" ± {mean - low:.3g}"
     against = "–" if paired is None or paired["difference"]["mean"] is None else f"{paired['difference']['mean']:+.3g}"
-    total = in_bytes(sum(found[name] for name in ("bytes_up", "bytes_down", "bytes_between")))
-    shown = "–" if mean is None else f"{mean:.4g}{spread}"
-    return {"method": label, "test loss": shown, f"against {document['baseline']}": against, "bytes": total}
+    return {"accuracy": "–" if mean is None else f"{mean:.4g}{spread}", "against": against}
 
 
 def in_bytes(count: float) -> str:
@@ -108,7 +155,7 @@ def _difference(paired: Mapping[str, Any] | None) -> str:
 
 
 def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
 
 
 def _reached(summary: Mapping[str, Any], spoken: Any) -> str:
