@@ -35,7 +35,7 @@ def document(**methods):
         "seeds": [1, 2],
         "target": 0.7,
         "baseline": "uniform",
-        "paired": {"last_fifth_accuracy": {name: paired for name in list(methods)[1:]}},
+        "paired": {"last_fifth_accuracy": dict.fromkeys(list(methods)[1:], paired)},
     }
 
 

@@ -12,7 +12,20 @@ UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 Row = dict[str, str]
-FIRST = ("method", "accuracy", "against", "rounds", "bytes", "worst", "last", "paid", "clients", "trained", "personal", "seconds")
+FIRST = (
+    "method",
+    "accuracy",
+    "against",
+    "rounds",
+    "bytes",
+    "worst",
+    "last",
+    "paid",
+    "clients",
+    "trained",
+    "personal",
+    "seconds",
+)
 """Columns by how much they matter: those that do not fit on a narrow screen are left out from the end."""
 GAP = 3
 """Spaces between columns."""
@@ -53,7 +66,13 @@ def _titles(document: Mapping[str, Any]) -> Row:
     target = document["target"]
     against = {"against": f"against\n{document['baseline']}"}
     if _without_accuracy(document):
-        return {"method": "\nmethod", "accuracy": "test\nloss", **against, "bytes": "bytes\nin all", "seconds": "seconds\na round"}
+        return {
+            "method": "\nmethod",
+            "accuracy": "test\nloss",
+            **against,
+            "bytes": "bytes\nin all",
+            "seconds": "seconds\na round",
+        }
     reached = {"rounds": f"rounds\nto {target:g}", "paid": f"bytes\nto {target:g}"} if target is not None else {}
     return {
         "method": "\nmethod",
