@@ -50,7 +50,8 @@ def of_run(document: Mapping[str, Any], width: int = 160) -> Table:
 def _fitting(titles: Row, rows: Sequence[Row], width: int) -> list[str]:
     """The columns that fit beside each other, in the order of `titles`, and at least the first two."""
     personal = "trained" in titles and any(row["trained"] != "–" for row in rows)
-    room, fitting = width + GAP - len("  "), []
+    fitting: list[str] = []
+    room = width + GAP - len("  ")
     for name in (*FIRST[:3], "clients", *FIRST[3:]) if personal else FIRST:
         if name in fitting or name not in titles or all(row[name] == "–" for row in rows):
             continue
