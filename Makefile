@@ -3,10 +3,10 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install compare market test lint types docs bench figures check data clean
+.PHONY: help install compare market test test-deployment test-flower-versions lint types docs bench figures check data clean
 
 help: ## what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 24
 
 install: $(VENV)/.installed ## the program, into .venv
 
@@ -18,6 +18,12 @@ market: $(VENV)/.served ## the marketplace with a demo running, in the browser
 
 test: $(VENV)/.tested data ## all tests
 	@$(BIN)/python -m pytest
+
+test-deployment: $(VENV)/.tested ## a real federation of Flower's processes, after the guide: minutes
+	@$(BIN)/python -m pytest -m deployment tests/flower
+
+test-flower-versions: $(VENV)/.tested ## Flower's tests with its lowest, a middle and the newest version
+	@scripts/test-flower-versions $(VENV)
 
 lint: $(VENV)/.tested ## style and import layers
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo

@@ -1,5 +1,6 @@
 """Any recipe over a grid of Flower: the same choices and models as the simulation's, whatever nodes do."""
 
+import threading
 import time
 from functools import partial
 
@@ -16,7 +17,7 @@ from coterie.aggregators import BySize, Krum
 from coterie.backbones import SGD, Ditto, FedL2P, FineTune, Prox
 from coterie.coalitions import Fixed
 from coterie.federation import Steps
-from coterie.flower import FlowerFederation, Holding, client_app
+from coterie.flower import FlowerFederation, Holding, client_app, nodes
 from coterie.flower.words import ARRAYS, OURS
 from coterie.neighbors import Gossip
 from coterie.plan import Plan
@@ -24,7 +25,7 @@ from coterie.probe import Probe
 from coterie.recipe import ByCoalition, Central, Peers, play
 from coterie.selectors import PowerOfChoice, Uniform
 from coterie.testing import check_federation
-from tests.flower.near import Near
+from tests.flower.near import Error, Near
 from tests.simulation.small import These, blobs, small
 
 STEPS = Steps(epochs=2, batch_size=8, lr=0.1)
@@ -376,3 +377,42 @@ def test_a_client_without_sense_is_refused(wrong, message):
         given["y"] = []
     with pytest.raises(ValueError, match=message):
         Holding.of("linear", given["x"], given["y"], classes=3, holdout=given["holdout"])
+
+
+def test_without_a_number_it_waits_until_nobody_new_comes(monkeypatch):
+    monkeypatch.setattr(nodes, "SETTLED", 0.3)
+    with small() as simulation:
+        near = Near(app_of(simulation), {node: {"partition-id": k} for k, node in enumerate(NODES[:2])})
+        later = threading.Timer(0.1, near.join, (NODES[2], {"partition-id": 2}))
+        later.start()
+        assert joined(simulation, near, clients=None, arrival=30.0).roster.keys == ("0", "1", "2")
+        later.join()
+
+
+def test_a_node_that_does_not_answer_is_waited_for_once(monkeypatch):
+    """It is visible and silent: a round is not held up by it again and again, and it is taken in when it answers."""
+    monkeypatch.setattr(nodes, "GLANCE", 0.2)
+    with small() as simulation:
+        near, federation = far(simulation, patience=30.0)
+        near.join(77, {"partition-id": 2})
+        near.gone, near.dead = {NODES[2]}, {77}
+        assert federation.view(1).present.tolist() == [0, 1, 3, 4, 5]
+        started = time.monotonic()
+        for t in range(2, 12):
+            assert len(federation.view(t).present) == 5
+        assert time.monotonic() - started < 0.2 * 9
+        (letter,) = [message for message in near.kinds("query.coterie_hello") if message.metadata.dst_node_id == 77]
+        near.box[letter.metadata.message_id] = [near._reply(letter)]
+        assert federation.view(12).present.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_node_whose_message_is_lost_is_asked_again():
+    lost = {"times": 5}
+
+    def unreachable(message, reply):
+        lost["times"] -= 1
+        return [fl.Message(Error(code=5, reason="node unavailable"), reply_to=message)] if lost["times"] >= 0 else [reply()]
+
+    with small() as simulation:
+        near = Near(app_of(simulation), {NODES[0]: {"partition-id": 0}}, faults={NODES[0]: unreachable})
+        assert joined(simulation, near, clients=1, arrival=30.0).roster.keys == ("0",)

@@ -1,5 +1,8 @@
 """A selector inside the strategies of Flower: it decides who takes part, and nothing else."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -186,3 +189,9 @@ def test_integers_travel_beside_the_model():
     assert flat.dtype == np.float32 and flat.tolist() == [1, 1, 1, 1, 0.5, 0.5, 0.5]
     back = form.record(flat * 2).to_numpy_ndarrays()
     assert back[1] == 7 and back[2].dtype == np.float16 and back[0].tolist() == [[2, 2], [2, 2]]
+
+
+def test_neither_side_needs_pytorch():
+    wanted = "from coterie.flower import CoterieStrategy, answering; from coterie.selectors import FedCor"
+    run = [sys.executable, "-c", f"import sys; {wanted}; print('torch' in sys.modules)"]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.split() == ["False"]

@@ -11,19 +11,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from coterie.flower.client import answering, client_app
+    from coterie.flower.client import client_app
     from coterie.flower.federation import FlowerFederation
     from coterie.flower.holding import Holding
+    from coterie.flower.judging import on_test
     from coterie.flower.strategy import CoterieStrategy
+    from coterie.flower.wrapper import answering
 
-__all__ = ["CoterieStrategy", "FlowerFederation", "Holding", "answering", "client_app"]
+__all__ = ["CoterieStrategy", "FlowerFederation", "Holding", "answering", "client_app", "on_test"]
 
 _HOMES = {
     "CoterieStrategy": "strategy",
     "FlowerFederation": "federation",
     "Holding": "holding",
-    "answering": "client",
+    "answering": "wrapper",
     "client_app": "client",
+    "on_test": "judging",
 }
 
 

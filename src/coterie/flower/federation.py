@@ -46,7 +46,7 @@ class FlowerFederation(Federation):
         layout: Layout,
         model: Flat,
         *,
-        clients: int,
+        clients: int | None = None,
         seed: int = 0,
         patience: float = 600.0,
         arrival: float = 300.0,
@@ -64,7 +64,7 @@ class FlowerFederation(Federation):
             grid: What a ServerApp is given.
             layout: What the coordinates of a model mean.
             model: The first model.
-            clients: How many clients to wait for.
+            clients: How many clients to wait for; if None, until nobody new has come for some seconds.
             seed: Everything random comes from it.
             patience: Seconds after which an answer, or a reply without a deadline, is given up.
             arrival: Seconds to wait for the clients.
@@ -76,12 +76,12 @@ class FlowerFederation(Federation):
             portable: Whether `state` holds what nodes keep, too; their apps must be portable as well.
             closing: What `close` does; nothing if None, since nodes belong to their owners.
         """
-        if clients < 1:
+        if clients is not None and clients < 1:
             raise ValueError(f"clients: must be a whole number from 1, not {clients!r}")
         self.grid, self.layout, self.seed, self.patience = grid, layout, seed, patience
         self.evaluate_every, self.judge, self.remember, self.door = evaluate_every, judge, remember, door
         self.closing, self.portable = closing, portable
-        self.nodes = Nodes(grid, min(patience, 60.0))
+        self.nodes = Nodes(grid, patience)
         found = self.nodes.wait_for(clients, arrival)
         said = [self.nodes.about(node) for node in found.values()]
         facts = {name: np.asarray(values) for name, values in (columns or {}).items()}

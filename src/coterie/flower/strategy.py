@@ -87,8 +87,8 @@ class CoterieStrategy(Strategy):  # type: ignore[misc] # flwr is an extra
     """Averages, and everything else."""
     selector: Selector
     """Chooses."""
-    clients: int = 2
-    """How many clients to wait for before the first round."""
+    clients: int | None = None
+    """How many clients to wait for before the first round; if None, until nobody new has come for some seconds."""
     seed: int = 0
     """Everything random of the selector comes from it."""
     patience: float = 600.0
@@ -179,7 +179,7 @@ class CoterieStrategy(Strategy):  # type: ignore[misc] # flwr is an extra
     def _present(self, grid: Grid, arrays: ArrayRecord) -> dict[int, int]:
         """The nodes of the clients that are there; the first time it waits for them."""
         if self._nodes is None:
-            self._nodes = Nodes(grid, min(self.patience, 60.0))
+            self._nodes = Nodes(grid, self.patience)
             found = self._nodes.wait_for(self.clients, self.arrival, arrays)
             sizes = [self._nodes.about(node).get("size", 1) for node in found.values()]
             self.roster = Roster(tuple(found), {"size": np.maximum(np.array(sizes, np.int64), 0)})

@@ -1,0 +1,1 @@
+"""Handwritten digits with Flower's FedAvg and NumPy."""

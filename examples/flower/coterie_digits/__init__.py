@@ -1,0 +1,1 @@
+"""Handwritten digits, with any method of Coterie on Flower."""
