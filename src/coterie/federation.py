@@ -22,6 +22,9 @@ from coterie.roster import Ids, Roster
 if TYPE_CHECKING:
     from coterie.rules import Backbone
 
+if TYPE_CHECKING:
+    from coterie.rules import Backbone
+
 Split = Literal["holdout", "train", "test"]
 
 
@@ -122,6 +125,13 @@ class Ask(ABC):
         One model down unless held, eight bytes a direction up, an evaluation a direction and one for the model
         unmoved; what a private probe spends is metered. NaN rows for clients that cannot answer.
         """
+
+    def trained(self, clients: ArrayLike, backbone: Backbone, about: ArrayLike = 0) -> Float32[np.ndarray, "questions dim"]:
+        """What clients make of models that they are sent, trained as in the round; nothing of it stays with them.
+
+        One model down and one up for each, and a whole training; NaN rows for clients that cannot answer.
+        """
+        raise ValueError("trains: nobody trains a neighbor's model in this federation; use the simulation, or trains = 'own'")
 
     @abstractmethod
     def models(self, clients: ArrayLike) -> Float32[np.ndarray, "clients dim"]:

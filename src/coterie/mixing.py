@@ -115,6 +115,27 @@ class Statistic(Merge):
 
 
 @dataclass(frozen=True, eq=False)
+class Taught(Merge):
+    """A mixing, row by row, of what those heard made of the row's own model, not of what they replied."""
+
+    mixing: Mixing
+    made: Float32[np.ndarray, "targets dim"]
+    """Tomorrow's models, where a row hears anybody."""
+
+    def apply(
+        self, models: Float32[np.ndarray, "replies dim"], kept: Float32[np.ndarray, "targets dim"]
+    ) -> Float32[np.ndarray, "targets dim"]:
+        hearing = np.diff(self.mixing.weights.indptr) > 0
+        return np.where(hearing[:, np.newaxis], self.made, kept).astype(np.float32)
+
+    def uses(self) -> NDArray[np.bool_]:
+        return self.mixing.uses()
+
+    def check(self, plan: Plan, replies: Replies) -> None:
+        self.mixing.check(plan, replies)
+
+
+@dataclass(frozen=True, eq=False)
 class Chained(Merge):
     """One map after another: members into coalitions, coalitions into one."""
 

@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.federation import Federation, View
-from coterie.mixing import Among, Merge, Mixing, chain
+from coterie.mixing import Among, Merge, Mixing, Taught, chain
 from coterie.plan import Coalitions, Hears, Plan
 from coterie.record import Record
 from coterie.replies import Replies
@@ -239,6 +239,8 @@ class Peers(Recipe):
     """No server: each client has a model of its own and mixes it with those of the neighbors it listens to."""
 
     listener: Listener
+    trains: Literal["own", "received"] = "own"
+    """What a neighbor sends: the model that it trained for itself, or what it makes of the hearer's, a training a pair."""
     min_replies: int = 1
     """With fewer usable replies the round changes nothing."""
     deadline: float | None = None
@@ -276,7 +278,23 @@ class Peers(Recipe):
         start = plan.start[np.searchsorted(plan.trainers, replies.clients)]
         heeded = replace(plan, trainers=replies.clients, start=start, hears=sparse.csr_array(heeds > 0))
         merge, state = super().weighed(view, heeded, replies, {**state, "listener": listener})
-        return (merge.times(heeds) if isinstance(merge, Mixing) else merge), state
+        if not isinstance(merge, Mixing):
+            return merge, state
+        merge = merge.times(heeds)
+        return (self._taught(view, replies, merge) if self.trains == "received" else merge), state
+
+    def _taught(self, view: View, replies: Replies, mixing: Mixing) -> Taught:
+        """The same weights on what each neighbor makes of the hearer's model; who does not answer counts with its own."""
+        weights = mixing.weights.astype(np.float32)
+        made = np.zeros((weights.shape[0], view.models.shape[1]), np.float32)
+        for i in np.flatnonzero(np.diff(weights.indptr)).tolist():
+            heard = weights.indices[weights.indptr[i] : weights.indptr[i + 1]]
+            models, others = replies.models[heard], replies.clients[heard] != i
+            if others.any():
+                told = view.ask.trained(replies.clients[heard[others]], self.backbone, about=view.follows[i])
+                models[others] = np.where(np.isfinite(told).all(axis=1, keepdims=True), told, models[others])
+            made[i] = weights.data[weights.indptr[i] : weights.indptr[i + 1]] @ models
+        return Taught(mixing, made)
 
 
 def play(recipe: Recipe, federation: Federation, rounds: int, state: State | None = None) -> Iterator[Record]:

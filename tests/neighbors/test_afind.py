@@ -194,6 +194,39 @@ def test_refuses_noise_that_makes_no_sense(wrong):
         Afind(**wrong)
 
 
+def test_neighbors_may_train_the_model_that_they_are_sent():
+    """Row by row: what j makes of i's model, by the weights that j's own model would have had."""
+    toy, recipe = Toy(clients=5, seed=6), replace(afind(batch=None, tau=3.0, backbone=SGD(STEPS)), trains="received")
+    state = recipe.begin(toy.roster)
+    for t in (1, 2, 3):
+        view = toy.view(t)
+        plan = recipe.plan(view, state)
+        replies = toy.train(plan)
+        merge, state = recipe.mix(view, plan, replies, state)
+        merge.check(plan, replies)
+        made = merge.apply(replies.models, view.models[plan.keeps])
+        for i, row in enumerate(merge.mixing.weights.toarray()):
+            taught = [recipe.backbone.train(toy.local(j, view.follows[i], t)).share for j in range(5)]
+            np.testing.assert_allclose(made[i], row @ np.stack(taught), atol=1e-6)
+        toy.adopt(merge, replies)
+
+
+def test_from_a_common_model_it_is_the_same_who_trains_what_but_dearer():
+    received, own = (
+        played(replace(gossip(peers=2, backbone=SGD(STEPS)), trains=trains), 6, 2) for trains in ("received", "own")
+    )
+    first = [
+        played(replace(gossip(peers=2, backbone=SGD(STEPS)), trains=trains), 6, 1)[0].models for trains in ("received", "own")
+    ]
+    np.testing.assert_allclose(*first, atol=1e-6)
+    assert not np.allclose(received[0].models, own[0].models, atol=1e-6)
+    with groups.federation(6) as fed:
+        records = list(play(replace(gossip(peers=2, backbone=groups.BACKBONE), trains="received"), fed, 2))
+        size = 4 * fed.layout.size
+    crossed = [record.meter.between["model"] // (6 * 2) for record in records]
+    assert crossed == [2 * size, 3 * size], "the neighbor's own, what it made, and from the second round the hearer's"
+
+
 def test_the_boltzmann_weights_of_friends_stay_inside_the_coreset():
     _, records = played(Peers(SGD(STEPS), Boltzmann(), Afind(tau=3.0)), 10, 4)
     assert all((np.diff(r.merge.weights.indptr) == r.why.columns["coreset"] + 1).all() for r in records)

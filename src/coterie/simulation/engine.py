@@ -75,7 +75,9 @@ class Simulation(Federation):
         present = self.reality.present(t)
         self._traffic, self._trained, self._plan = self._fresh_traffic(), {}, None
         self._happened = self._happened.opened(len(present))
-        questions = Questions(self.crew, self.clients, self.models, self._held, present, self._traffic, t, self._took)
+        questions = Questions(
+            self.crew, self.clients, self.models, self._held, self._kept, present, self._traffic, t, self._took
+        )
         self._view = View(t, self.roster, _frozen(present), self.models, self.follows, self.layout, questions, self.seed)
         return self._view
 
@@ -216,6 +218,9 @@ class Simulation(Federation):
 
     def _held(self, client: int) -> Flat | None:
         return self.models[client] if self._personal else self.homes.last.get(client)
+
+    def _kept(self, client: int) -> Mapping[str, Flat]:
+        return self.homes.kept.get(client, {})
 
     def _took(self, asked: int, answers: int, clients: Ids, seen: NDArray[np.int64], crossed: NDArray[np.int64]) -> None:
         """Counts questions, and the time that the slowest took to answer."""

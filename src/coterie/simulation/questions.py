@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,11 @@ from coterie.federation import Ask, Split
 from coterie.probe import Blur, Probe
 from coterie.replies import Replies
 from coterie.roster import Ids
+from coterie.rules import Backbone
 from coterie.simulation.answers import Gradients, Losses, Probes
 from coterie.simulation.clients import Clients
 from coterie.simulation.traffic import NUMBER, Traffic
-from coterie.simulation.training import Flat
+from coterie.simulation.training import Fit, Flat
 from coterie.simulation.work import Crew, Task
 
 TOGETHER = 16
@@ -57,6 +58,8 @@ class Questions(Ask):
     _models: Float32[np.ndarray, "rows dim"]
     _held: Callable[[int], Flat | None]
     """The model that a client holds."""
+    _kept: Callable[[int], Mapping[str, Flat]]
+    """What stayed at a client when it last trained."""
     _present: Ids
     _traffic: Traffic
     _round: int
@@ -114,6 +117,24 @@ class Questions(Ask):
             np.float64,
             lambda model, row, few: Probes(model, row, few, probe, split, self._round),
         )
+
+    def trained(self, clients: ArrayLike, backbone: Backbone, about: ArrayLike = 0) -> Float32[np.ndarray, "questions dim"]:
+        ids, rows = np.broadcast_arrays(self._ids(clients), np.atleast_1d(np.asarray(about, dtype=np.intp)))
+        _check_within("ask: 'about' names a model", rows, len(self._models))
+        answers = np.full((len(ids), self._models.shape[1]), np.nan, np.float32)
+        can = np.flatnonzero(np.isin(ids, self._present) & (self._clients.count("train")[ids] > 0))
+        self._traffic.asks(ids[can], rows[can], None)
+        pairs = zip(ids[can].tolist(), rows[can].tolist(), strict=True)
+        fits = [Fit(backbone, client, self._models[row], self._kept(client), self._round, frozenset()) for client, row in pairs]
+        fitted = self._crew.run(fits)
+        for place, fit in zip(can, fitted, strict=True):
+            answers[place] = fit.trained.share
+        size = 4 * self._traffic.dim
+        self._traffic.answer("model", len(can), size)
+        busy, which = np.unique(ids[can], return_inverse=True)
+        seen = np.bincount(which, weights=[fit.seen for fit in fitted], minlength=len(busy)).astype(np.int64)
+        self._took(len(ids), len(can), busy, seen, 2 * size * np.bincount(which, minlength=len(busy)))
+        return answers
 
     def models(self, clients: ArrayLike) -> Float32[np.ndarray, "clients dim"]:
         ids = self._ids(clients)

@@ -14,6 +14,7 @@ from coterie import seeds
 from coterie.federation import Ask, Split
 from coterie.probe import Blur, Probe
 from coterie.replies import Meter, Replies
+from coterie.rules import Backbone
 from coterie.testing.linear import Flat, Samples
 
 if TYPE_CHECKING:
@@ -106,6 +107,16 @@ class ToyAsk(Ask):
         moved = model.copy()
         moved[head] += move
         return float(self.toy.model.losses(moved, samples).mean())
+
+    def trained(self, clients: ArrayLike, backbone: Backbone, about: ArrayLike = 0) -> Float32[np.ndarray, "questions dim"]:
+        asked, rows = np.broadcast_arrays(np.asarray(clients, np.intp).ravel(), np.asarray(about, np.intp))
+        told = np.full((len(asked), self.toy.models.shape[1]), np.nan, np.float32)
+        for place, (client, row) in enumerate(zip(asked.tolist(), rows.tolist(), strict=True)):
+            if self.answers[client]:
+                told[place] = backbone.train(self.toy.local(client, row, self.toy.round + 1)).share
+        sent = {"model": 4 * told.size}
+        self.spend(down=sent, up=sent, messages=len(asked))
+        return told
 
     def models(self, clients: ArrayLike) -> Float32[np.ndarray, "clients dim"]:
         asked, toy = np.asarray(clients, np.intp).ravel().tolist(), self.toy
