@@ -198,7 +198,7 @@ def _seeds(given: str | None) -> int | Sequence[int] | None:
     if given is None:
         return None
     try:
-        return [int(seed) for seed in given.split(",")] if "," in given else int(given)
+        return [int(seed) for seed in given.rstrip(",").split(",")] if "," in given else int(given)
     except ValueError:
         raise BadInputError(
             [Problem("--seeds", f"must be a number of seeds, or a list such as 1,2,5, not {given!r}")]
