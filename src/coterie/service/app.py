@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
 from coterie import __version__
+from coterie.service import screens
 from coterie.service.migrations import migrate
 from coterie.service.refusals import Refused
 from coterie.service.routes import money, oversight, parties, tasks
@@ -55,12 +56,13 @@ def create_app(store: Store, steward: Steward | None = None, *, entrances: dict[
         steward.stop()
         store.close()
 
-    app = FastAPI(title="Coterie market", version=__version__, description=ABOUT, lifespan=alive, redoc_url=None)
+    app = FastAPI(title="Coterie market", version=__version__, description=ABOUT, lifespan=alive, docs_url=None, redoc_url=None)
     app.state.store, app.state.steward, app.state.entrances = store, steward, entrances or {}
     api = APIRouter(prefix="/api", responses=REFUSED)
     for part in (parties, money, tasks, oversight):
         api.include_router(part.router)
     app.include_router(api)
+    app.include_router(screens.router)
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(SQLAlchemyError, _away)
     app.add_exception_handler(HTTPException, _plain)
@@ -77,6 +79,8 @@ def create_app(store: Store, steward: Steward | None = None, *, entrances: dict[
 
 def _refused(request: Request, refused: Exception) -> Response:
     assert isinstance(refused, Refused)
+    if not request.url.path.startswith("/api/"):
+        return screens.refused_page(request, refused)
     headers = {"WWW-Authenticate": "Bearer"} if refused.status == 401 else None
     return JSONResponse({"detail": refused.reason}, refused.status, headers)
 
