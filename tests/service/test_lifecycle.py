@@ -104,9 +104,10 @@ def test_payments_above_the_cap_fail_the_task(light):
     assert market.problems() == []
 
 
-def test_who_never_sent_an_update_is_not_paid(light):
+@pytest.mark.parametrize("kind", ["missed", "dishonest"])
+def test_who_never_sent_an_honest_update_is_not_paid(light, kind):
     market = small(light)
-    task = market.trained(kinds=["missed"])
+    task = market.trained(kinds=[kind])
     market.do(market.network, lifecycle.settle, task)
     first, second, _ = market.clients
     assert (market.balance(f"party:{first.id}"), market.balance(f"party:{second.id}")) == (0, 30)

@@ -89,7 +89,7 @@ def serve(
         if founded is not None:
             console.print(f"A new market. The network owner's key, shown this once:\n  {founded[1]}")
     console.print(f"Market: http://{host}:{port}   API: http://{host}:{port}/docs   Database: {store.url}")
-    uvicorn.run(create_app(store, steward, entrances=entrances), host=host, port=port, log_level="warning")
+    uvicorn.run(create_app(store, steward, entrances=entrances), host=host, port=port, log_level="warning", ws="none")
 
 
 def demo(db: Db = URL, json: said.Json = None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup, escape
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 220, 44, 12, 12, 26
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 230, 58, 14, 14, 32
 
 Points = Sequence[tuple[float, float]]
 

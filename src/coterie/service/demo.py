@@ -100,7 +100,7 @@ def terms(number: int) -> Terms:
         reserve_price=6_000,
         cap=80_000,
         places=200,
-        rounds=8,
+        rounds=12,
         partial=True,
     )
 

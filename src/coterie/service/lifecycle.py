@@ -130,7 +130,7 @@ def open_for_bids(write: Write, who: Party, number: int) -> None:
     if amount > books.LARGEST:
         raise Conflict(f"the worst case would cost {amount}; set a cap")
     books.post(write, settlement.open_escrow(str(number), str(task.owner), amount))
-    _move(write, task, "open", f"{amount} in escrow")
+    _move(write, task, "open", "its money is in escrow")
 
 
 def close(write: Write, who: Party, number: int, reason: str = "bidding is over") -> None:
@@ -190,7 +190,7 @@ def round_over(write: Write, number: int, row: Mapping[str, Any], judged: Mappin
 def settle(write: Write, who: Party, number: int) -> int:
     """Pays the winners and the network owner and returns the rest, in one transfer. Returns what winners are paid.
 
-    A winner of whom no update ever arrived is not paid: payment is for training.
+    A winner of whom not one honest update arrived is not paid: payment is for training.
     """
     task = _of(write, who, number, "settle a task")
     _check_move(task, "settled")
@@ -203,7 +203,7 @@ def settle(write: Write, who: Party, number: int) -> int:
     came = {
         party
         for party, rows in standing.history(write.connection, task=number).items()
-        if any(row.kind in ("honest", "dishonest") for row in rows)
+        if any(row.kind == "honest" for row in rows)
     }
     payments = {str(row.party): row.payment for row in won if row.party in came}
     held = books.balance(write.connection, task.escrow)
@@ -213,7 +213,7 @@ def settle(write: Write, who: Party, number: int) -> int:
         raise Conflict(str(error)) from None
     books.post(write, transfer)
     paid: int = sum(payments.values())
-    _move(write, task, "settled", f"{len(payments)} clients are paid {paid}")
+    _move(write, task, "settled", f"{len(payments)} clients are paid")
     return paid
 
 

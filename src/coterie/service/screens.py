@@ -223,9 +223,10 @@ def people(desk: AtDesk) -> Response:
 def admit(desk: AtDesk, name: Text, role: Text) -> Response:
     """Lets somebody take part, and shows the key this once."""
     try:
-        if role != "owner" and role != "client":
+        known: dict[str, keys.Role] = {"owner": "owner", "client": "client"}
+        if role not in known:
             raise Unfit("role: must be a task owner or a client")
-        party, key = desk.write(parties.admit, _said(name, "name", 80), role)
+        party, key = desk.write(parties.admit, _said(name, "name", 80), known[role])
     except Refused as refused:
         return _people(desk, refused=refused)
     return _people(desk, admitted=party, key=key)

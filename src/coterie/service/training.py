@@ -11,11 +11,11 @@ import numpy as np
 from coterie.aggregators import BySize
 from coterie.backbones import SGD
 from coterie.federation import Federation, Steps, View
-from coterie.plan import Plan
 from coterie.recipe import Central, play
-from coterie.replies import Replies
-from coterie.roster import Ids
-from coterie.rules import Selector
+from coterie.record import Record
+from coterie.roster import Ids, Roster
+from coterie.rules import Believer, Selector
+from coterie.trust.audit import Audit
 
 Conduct = tuple[str, str]
 """Honest, dishonest or missed, and why."""
@@ -32,13 +32,6 @@ class Cohort(Selector):
         mine = np.sort(np.array([view.roster.id_of(member) for member in self.members], dtype=np.intp))
         return mine[np.isin(mine, view.present)]
 
-    def learn(self, view: View, plan: Plan, replies: Replies, state: Any) -> Any:
-        """Keeps what the replies of the round tell of each client's conduct."""
-        judged = {int(client): ("honest", "an update that was accepted") for client in replies.clients}
-        judged |= {client: ("missed", f"the reply was rejected: {reason}") for client, reason in replies.rejected.items()}
-        judged |= {client: ("missed", f"no reply: {reason}") for client, reason in replies.lost.items()}
-        return judged
-
 
 @dataclass(frozen=True)
 class Trained:
@@ -54,18 +47,23 @@ class Trained:
     """How each member behaved."""
 
 
+STEPS = Steps(epochs=5, batch_size=16, lr=0.1)
+"""How far a client descends in a round."""
+AUDIT = Audit()
+"""Who looks at the updates."""
+
+
 def train(
-    federation: Federation, members: Sequence[str], rounds: int, steps: Steps = Steps(epochs=2, lr=0.05)
+    federation: Federation, members: Sequence[str], rounds: int, steps: Steps = STEPS, audit: Believer = AUDIT
 ) -> Iterator[Trained]:
     """Trains a cohort on a federation: any federation, in this process or over Flower.
 
-    All that is drawn comes from the federation's seed, so training that was cut off is played again to the same rounds.
+    An audit looks at every update. What it doubts is left out of the model, and a client that it has come to suspect is
+    not asked any more. All that is drawn comes from the federation's seed, so training that was cut off is played again
+    to the same rounds.
     """
-    recipe = Central(SGD(steps), BySize(), Cohort(tuple(members)))
-    keys = federation.roster.keys
+    recipe = Central(SGD(steps), BySize(), Cohort(tuple(members)), trust=audit)
     for record in play(recipe, federation, rounds):
-        judged = {keys[client]: conduct for client, conduct in record.state["selector"].items()}
-        absent = {member: ("missed", "was not there") for member in members if member not in judged}
         yield Trained(
             record.round,
             len(record.asked),
@@ -73,14 +71,36 @@ def train(
             len(record.used),
             _number(record.accuracy),
             _number(record.loss),
-            {**judged, **absent},
+            conduct(record, members, federation.roster),
         )
+
+
+def conduct(record: Record, members: Sequence[str], roster: Roster) -> dict[str, Conduct]:
+    """How each member of a cohort behaved in a round: honest, dishonest, or missing, which is no offense."""
+    present, asked = (set(ids.tolist()) for ids in (record.available, record.asked))
+    answered = set(record.answered.tolist())
+    judged: dict[str, Conduct] = {}
+    for member in members:
+        client = roster.id_of(member)
+        if client in record.doubted:
+            judged[member] = ("dishonest", record.doubted[client])
+        elif client in answered:
+            judged[member] = ("honest", "it trained")
+        elif client in record.rejected:
+            judged[member] = ("missed", f"its reply could not be used: {record.rejected[client]}")
+        elif client in record.lost:
+            judged[member] = ("missed", f"no reply: {record.lost[client]}")
+        elif client in present and client not in asked:
+            judged[member] = ("missed", "it was not asked any more, after what it had sent before")
+        else:
+            judged[member] = ("missed", "it was not there")
+    return judged
 
 
 def federation_of(settings: Mapping[str, Any], data_dir: str | None = None) -> Federation:
     """The federation that a ground's settings describe: simulated clients, with their data and their conduct."""
     from coterie.data import SCHEMES
-    from coterie.simulation import simulate
+    from coterie.simulation import World, simulate
 
     scheme = dict(settings["partition"])
     return simulate(
@@ -90,6 +110,7 @@ def federation_of(settings: Mapping[str, Any], data_dir: str | None = None) -> F
         seed=settings["seed"],
         model=settings.get("model", "mlp"),
         holdout=0.0,
+        world=World(**settings.get("world", {})),
         workers=1,
         data_dir=data_dir,
         remember=False,

@@ -60,7 +60,7 @@ def _settlement(connection: Connection, task: int) -> Iterator[str]:
     for one in promised:
         if one.payment < one.price:
             yield f"task {task}: party {one.party} asked {one.price} and is paid {one.payment}"
-        answered = any(row.kind in ("honest", "dishonest") for row in came.get(one.party, []))
-        due, paid = one.payment if answered else 0, got.get(f"party:{one.party}", 0)
+        trained = any(row.kind == "honest" for row in came.get(one.party, []))
+        due, paid = one.payment if trained else 0, got.get(f"party:{one.party}", 0)
         if due != paid:
             yield f"task {task}: party {one.party} was to be paid {due}, not {paid}"

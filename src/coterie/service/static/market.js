@@ -10,7 +10,7 @@ if (live) {
       if (!answer.ok) throw new Error(answer.status);
       const text = await answer.text();
       wait = 1000;
-      if (last !== null && text !== last) {
+      if (text !== last) {
         const open = [...live.querySelectorAll("details")].map((one) => one.open);
         const scrolled = [...live.querySelectorAll(".scroll")].map((one) => one.scrollLeft);
         live.innerHTML = text;
