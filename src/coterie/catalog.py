@@ -22,7 +22,7 @@ from coterie.aggregators import Boltzmann, BySize, Fomo, MaskedMean, Mean, OwnSh
 from coterie.backbones import SGD, DisPfl, Ditto, FedBN, FedL2P, FineTune, Prox
 from coterie.coalitions import ClusterFL, LeaderFollower
 from coterie.coalitions.leader_follower import Choice
-from coterie.neighbors import Afind, Alone, Federico, Gossip, Pens
+from coterie.neighbors import Afind, Alone, Federico, Gossip, Pens, Wary
 from coterie.neighbors.topologies import Topology
 from coterie.recipe import ByCoalition, Central, Peers, Recipe
 from coterie.rooms import ROOMS, added, kebab, rules
@@ -236,6 +236,7 @@ PRINTED: Mapping[str, Any] = MappingProxyType(
 """AFIND as its paper prints it."""
 pens = peers(Pens, "Clients find those whose models suit their data, then gossip with these (Onoszko et al., 2021).", BySize())
 federico = peers(Federico, "Clients mix by how well others' models explain their own data (Sui et al., 2022).")
+wary = peers(Wary, "Clients listen to proven friends only, as far as their hold-out samples bear out (ours).")
 afind = peers(Afind, "Clients listen to those with like gradients, all alike; our threshold (after AFIND).", OwnShare())
 afind_plus = peers(
     Afind,

@@ -36,3 +36,35 @@ class FedericoClient:
         for j in losses:
             explained = raw[j] / sum(raw.values()) * mass
             self.shares[j] = (1 - self.momentum) * self.shares[j] + self.momentum * explained
+
+
+class WaryClient:
+    """One client that listens warily."""
+
+    def __init__(self, slack, shares, margin, memory):
+        self.slack, self.shares, self.margin, self.memory = slack, shares, margin, memory
+        self.excess, self.change = {}, {}
+
+    def _running(self, kept, name, new):
+        kept[name] = (1 - self.memory) * kept[name] + self.memory * new if name in kept else new
+
+    def friends(self, own, losses):
+        """Those of the heard that are friends; `own` is one's loss on unseen data, `losses` theirs on one's training data."""
+        for j, loss in losses.items():
+            self._running(self.excess, j, loss - own)
+        return [j for j in losses if self.excess[j] <= self.slack]
+
+    def tried(self, losses):
+        """`losses`: hold-out loss without friends, then with each share."""
+        for a, loss in zip(self.shares, losses[1:], strict=True):
+            self._running(self.change, a, loss - losses[0])
+
+    def share(self, friends):
+        """What friends count together, by one's own evidence and theirs (other clients)."""
+        mean = {}
+        for a in self.shares:
+            known = [one.change[a] for one in [self, *friends] if a in one.change]
+            if known:
+                mean[a] = sum(known) / len(known)
+        best = min(mean, key=mean.get) if friends and mean else None
+        return best if best is not None and mean[best] < -self.margin else 0.0
