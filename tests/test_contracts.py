@@ -22,6 +22,7 @@ CHECKS = {
     "aggregators": testing.check_aggregator,
     "backbones": testing.check_backbone,
     "trust": testing.check_believer,
+    "privacy": testing.check_reporter,
 }
 EXAMPLES = {"fixed": Fixed((0, 1, -1) * 4), "by-column": ByColumn("size")}
 """Rules whose fields cannot be guessed."""

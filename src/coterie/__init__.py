@@ -15,6 +15,7 @@ _ROOMS = {
     "coalitions",
     "neighbors",
     "trust",
+    "privacy",
     "catalog",
     "experiments",
     "testing",

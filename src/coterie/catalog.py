@@ -18,16 +18,21 @@ from functools import cache
 from types import FunctionType, MappingProxyType
 from typing import Any, Literal, get_type_hints
 
-from coterie.aggregators import Boltzmann, BySize, Fomo, MaskedMean, Mean, OwnShare
+from coterie.aggregators import Boltzmann, BySize, Coarse, Fine, Fomo, MaskedMean, Mean, OwnShare
 from coterie.backbones import SGD, DisPfl, Ditto, FedBN, FedL2P, FineTune, Prox
-from coterie.coalitions import ClusterFL, LeaderFollower
+from coterie.coalitions import ClusterFL, LeaderFollower, SharedError
 from coterie.coalitions.leader_follower import Choice
+from coterie.coalitions.shared_error import Structure
+from coterie.coalitions.threshold import Reading
 from coterie.neighbors import Afind, Alone, Federico, Gossip, Pens, Wary
 from coterie.neighbors.topologies import Topology
-from coterie.recipe import ByCoalition, Central, Peers, Recipe
+from coterie.privacy import Volumes
+from coterie.recipe import ByCoalition, Central, Peers, Personal, Recipe
+from coterie.report import Noise
 from coterie.rooms import ROOMS, added, kebab, rules
 from coterie.rules import Aggregator, Backbone, Listener, Selector
-from coterie.selectors import ClustersOnly, FedCor, FedCVRBolt, Uniform
+from coterie.selectors import ClustersOnly, FedCor, FedCVRBolt, Uniform, VolumeContribution
+from coterie.selectors.volume_contribution import Select
 from coterie.settings import Parameter, meanings, nearest, parameters_of, refuse_unknown
 
 PER_ROUND = 10
@@ -230,6 +235,55 @@ def ditto(per_round: int = PER_ROUND, *, pull: float = 1.0, backbone: SGD = SGD(
     return Central(Ditto(pull, backbone, backbone.steps), BySize(), Uniform(per_round))
 
 
+def privshare(
+    per_round: int = PER_ROUND,
+    *,
+    epsilon: float = float("inf"),
+    most: float = 1000.0,
+    select: Select = "uniform",
+    lam: float = 0.5,
+    epsilon_contribution: float = float("inf"),
+    structure: Structure = "game",
+    stability: Literal["nash", "individual"] = "nash",
+    variance: Reading = "function",
+    warmup: int = 5,
+    observe: Literal["once", "round"] = "once",
+    noise: Noise = "simple",
+    backbone: Backbone = SGD(),
+) -> Personal:
+    """Personal models, mixed in coalitions of shared error by clients who tell numbers in private (after PrivShare).
+
+    The theory of sharing is Donahue and Kleinberg's (2021). What privacy covers is the numbers that clients tell, not
+    the models that they send. The aggregator says how models are mixed: `coarse` (by default with `fine` before there
+    are estimates), `fine` or `by-size`.
+
+    Args:
+        per_round: P, how many train in a round.
+        epsilon: What a client spends in all: half on its volume, half on one report for the estimates behind coalitions.
+        most: The largest volume that is told, c_d: a public constant.
+        select: How participants are chosen: by a draw that favors high scores, the highest scores, or not by score.
+        lam: What the volume counts in the score beside the contribution.
+        epsilon_contribution: What each round's report of loss and slope costs more, unless `select` is uniform.
+        structure: Coalitions by the game, or everybody together, or everybody alone.
+        stability: Whether a coalition lets in only whom no member loses by.
+        variance: How the threshold behind the coalitions is read off what participants report.
+        warmup: Rounds of reports that are averaged before the exponential average begins.
+        observe: Whether a client reports once in its life, or (for another half of `epsilon`) whenever it takes part.
+        noise: 'vetted' draws it by OpenDP, with dice that do not repeat; 'simple' is for simulations.
+        backbone: How clients train.
+    """
+    each, half = epsilon_contribution / 2, epsilon / 2
+    return Personal(
+        backbone,
+        Coarse(otherwise=Fine()),
+        VolumeContribution(per_round, select, lam, epsilon_loss=each, epsilon_gradient=each, noise=noise),
+        SharedError(
+            variance, warmup=warmup, observe=observe, epsilon=half, structure=structure, stability=stability, noise=noise
+        ),
+        Volumes(half, most, noise=noise),
+    )
+
+
 PRINTED: Mapping[str, Any] = MappingProxyType(
     {"threshold": "printed", "tau": 0.5, "entropy": "sum", "probe": "auto", "memory": 0.0, "restart": False}
 )
@@ -324,7 +378,7 @@ def parameters(name: str) -> Mapping[str, Parameter]:
 
 def _settable(recipe: Recipe) -> list[str]:
     """The recipe's fields but for those that say which method it is."""
-    fixed = (ROOMS["selectors"], ROOMS["coalitions"], ROOMS["neighbors"])
+    fixed = (ROOMS["selectors"], ROOMS["coalitions"], ROOMS["neighbors"], ROOMS["privacy"])
     names = [field.name for field in fields(recipe) if not isinstance(getattr(recipe, field.name), fixed)]
     return [name for name in names if name not in ("backbone", "selector", "across")]
 

@@ -17,6 +17,7 @@ from coterie.mixing import Merge
 from coterie.plan import Plan, Why
 from coterie.probe import Blur, Probe
 from coterie.replies import Meter, Replies
+from coterie.report import Report
 from coterie.roster import Ids, Roster
 
 if TYPE_CHECKING:
@@ -132,6 +133,16 @@ class Ask(ABC):
         One model down and one up for each, and a whole training; NaN rows for clients that cannot answer.
         """
         raise ValueError("trains: nobody trains a neighbor's model in this federation; use the simulation, or trains = 'own'")
+
+    @abstractmethod
+    def reports(
+        self, clients: ArrayLike, report: Report, about: ArrayLike = 0, *, among: Replies | None = None
+    ) -> Float[np.ndarray, "questions numbers"]:
+        """Numbers that clients tell of themselves, each in its bounds and under its noise before it leaves them.
+
+        A report that needs a model is about today's row, or about a reply. Only what is told for the first time costs
+        anything: bytes, evaluations, privacy. NaN rows for clients that cannot answer, or have spent what they may.
+        """
 
     @abstractmethod
     def models(self, clients: ArrayLike) -> Float32[np.ndarray, "clients dim"]:

@@ -92,6 +92,9 @@ class Plan:
     """The coalitions behind the plan; by the route 'leaders' their leaders gather the members' models."""
     wants: frozenset[str] = frozenset()
     """Facts that a reply must bring besides the model: 'loss_before', 'loss_after' (hold-out, eval mode)."""
+    quiet: bool = False
+    """Replies bring models and nothing else: every count is 1, and there are no facts. What the server may know of clients
+    it is told by reports."""
     use_first: int | None = None
     """Over-selection: only so many replies are used, the earliest; None for all."""
     min_replies: int = 1
@@ -109,6 +112,8 @@ class Plan:
             raise ValueError("plan: a client is asked to train twice")
         if start.shape != trainers.shape:
             raise ValueError(f"plan: {len(trainers)} trainers, but {len(start)} models to start from")
+        if self.quiet and self.wants:
+            raise ValueError(f"plan: replies that bring models only cannot bring '{min(self.wants)}' too")
         if self.route == "leaders" and (self.coalitions is None or self.coalitions.leaders is None):
             raise ValueError("plan: the route 'leaders' needs coalitions with leaders")
         if hears.shape != (len(keeps), len(trainers)):
@@ -143,6 +148,20 @@ class Plan:
             follows=np.zeros(clients, np.intp),
             use_first=None,
         )
+
+    def own(self, clients: Ids) -> NDArray[np.intp]:
+        """For each of tomorrow's models the place, among these clients, of the one client that follows it; -1 for no such one.
+
+        There is one where models are personal, and none where several follow a model.
+        """
+        places = np.full(len(self.keeps), -1, dtype=np.intp)
+        if self.follows is None or not len(clients):
+            return places
+        followers = np.bincount(self.follows, minlength=len(self.keeps))
+        rows = self.follows[clients]
+        alone = followers[rows] == 1
+        places[rows[alone]] = np.flatnonzero(alone)
+        return places
 
     def support(self, clients: Ids) -> Hears:
         """`hears` with one column for each of these clients, who must be among the trainers."""

@@ -1,4 +1,4 @@
-"""A method: which rules, in which order; in its three shapes, and the loop that plays any of them."""
+"""A method: which rules, in which order; in its four shapes, and the loop that plays any of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coterie.plan import Coalitions, Hears, Plan
 from coterie.record import Record
 from coterie.replies import Replies
 from coterie.roster import Ids, Roster
-from coterie.rules import Aggregator, Backbone, Believer, Former, Listener, Rule, Selector
+from coterie.rules import Aggregator, Backbone, Believer, Former, Listener, Reporter, Rule, Selector
 from coterie.threads import one_thread
 
 State = dict[str, Any]
@@ -297,6 +297,90 @@ class Peers(Recipe):
         return Taught(mixing, made)
 
 
+@dataclass(frozen=True)
+class Personal(Recipe):
+    """A server keeps a model for each client; those who train in a round form coalitions and mix within them.
+
+    Behind the clients' models stands one more, the reference: the average, by samples, of all that was trained in the last
+    round in which somebody was. New clients start from it, and so do those who have been away (the soft update).
+    Who has never trained follows it.
+    """
+
+    selector: Selector
+    former: Former
+    """Groups those who train, who are the only ones present in its view."""
+    reporter: Reporter
+    """What the rules get to know of clients besides their models."""
+    absent_after: int | None = 5
+    """Rounds without training after which a client starts from the reference; None: everybody starts from its own model."""
+    min_replies: int = 1
+    """With fewer usable replies the round changes nothing."""
+    deadline: float | None = None
+    """Virtual seconds (wall-clock seconds on Flower) after which a reply is late."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.absent_after is not None and self.absent_after < 1:
+            raise ValueError(f"absent_after: must be a whole number from 1, or None, not {self.absent_after!r}")
+        if self.wants:
+            raise ValueError(
+                f"a recipe of personal models asks for reports; its rules cannot want '{min(self.wants)}' of replies"
+            )
+
+    @property
+    def rules(self) -> dict[str, Rule]:
+        return {"selector": self.selector, "former": self.former, "reporter": self.reporter, "aggregator": self.aggregator}
+
+    def begin(self, roster: Roster) -> State:
+        return {**super().begin(roster), "trained": np.zeros(len(roster), np.int64)}
+
+    def plan(self, view: View, state: State) -> Plan:
+        clients, start = len(view.roster), self._start(view, state)
+        window = replace(self._known(view, state).towards("choose"), follows=start)
+        trainers = np.sort(self.selector.choose(window, state["selector"]))
+        coalitions = self.former.form(replace(window, purpose="form", present=trainers), state["former"])
+        return Plan(
+            trainers,
+            start[trainers],
+            _within(coalitions.labels, trainers),
+            np.arange(clients + 1) if len(view.models) == clients + 1 else np.zeros(clients + 1, np.intp),
+            self.backbone,
+            follows=np.where(np.isin(view.roster.ids, trainers) | (state["trained"] > 0), view.roster.ids, clients),
+            coalitions=coalitions,
+            quiet=True,
+            min_replies=self.min_replies,
+            deadline=self.deadline,
+            why=window.why,
+        )
+
+    def _known(self, view: View, state: State) -> View:
+        roster = self.reporter.known(view.towards("report"), state["reporter"])
+        return replace(view, roster=roster)
+
+    def _start(self, view: View, state: State) -> Rows:
+        """For each client the row that it would start from; the reference is the last, and in the first round the only one."""
+        reference = len(view.models) - 1
+        if reference < len(view.roster):
+            return np.zeros(len(view.roster), np.intp)
+        if self.absent_after is None:
+            return view.roster.ids
+        away = (state["trained"] == 0) | (view.round - state["trained"] > self.absent_after)
+        return np.where(away, reference, view.roster.ids)
+
+    def mix(self, view: View, plan: Plan, replies: Replies, state: State) -> tuple[Merge, State]:
+        seen = self._known(view, state)
+        told = self.reporter.report(view.towards("report"), plan, replies, state["reporter"])
+        heard = _of_those(plan, told.clients)
+        if len(told) < max(plan.min_replies, 1):
+            merge, state = super().mix(seen, plan, told, state)
+        else:
+            merge = self.aggregator.weigh(seen.towards("weigh"), heard, told, state["aggregator"])
+            merge = _with_reference(merge, told) if isinstance(merge, Mixing) else merge
+            state = self.learned(seen, heard, told, state)
+            state = {**state, "trained": _marked(state["trained"], told.clients, view.round)}
+        return merge, state
+
+
 def play(recipe: Recipe, federation: Federation, rounds: int, state: State | None = None) -> Iterator[Record]:
     """Plays a recipe on a federation, yielding one record a round.
 
@@ -333,3 +417,34 @@ def _without(hears: Hears, suspects: NDArray[np.bool_]) -> Hears:
 def _blocks(labels: Rows, count: int) -> Hears:
     ones = np.ones(len(labels), dtype=bool)
     return sparse.csr_array((ones, (labels, np.arange(len(labels)))), shape=(count, len(labels)))
+
+
+def _within(labels: NDArray[np.intp], trainers: Ids) -> Hears:
+    """Each trainer's own row hears its coalition, or only itself where it is in none; the last row hears everybody."""
+    groups = labels[trainers]
+    together = (groups[:, np.newaxis] == groups) & (groups[:, np.newaxis] >= 0)
+    np.fill_diagonal(together, True)
+    rows, columns = np.nonzero(together)
+    everybody = np.arange(len(trainers))
+    where = np.concatenate([trainers[rows], np.full(len(trainers), len(labels))]), np.concatenate([columns, everybody])
+    return sparse.csr_array((np.ones(len(where[0]), bool), where), shape=(len(labels) + 1, len(trainers)))
+
+
+def _of_those(plan: Plan, clients: Ids) -> Plan:
+    """The plan of those whose replies came: nobody else's model changes, but for the reference, which is the last."""
+    rows = np.append(clients, len(plan.keeps) - 1)
+    came = sparse.csr_array((np.ones(len(rows), bool), (rows, rows)), shape=(len(plan.keeps), len(plan.keeps)))
+    start = plan.start[np.searchsorted(plan.trainers, clients)]
+    return replace(plan, trainers=clients, start=start, hears=sparse.csr_array(came @ plan.support(clients), dtype=bool))
+
+
+def _with_reference(merge: Mixing, replies: Replies) -> Mixing:
+    """The last row averages all replies by their counts."""
+    share = replies.counts / replies.counts.sum()
+    return Mixing(sparse.csr_array(sparse.vstack([merge.weights[:-1], sparse.csr_array(share[np.newaxis])])))
+
+
+def _marked(rounds: NDArray[np.int64], clients: Ids, round: int) -> NDArray[np.int64]:
+    marked = rounds.copy()
+    marked[clients] = round
+    return marked

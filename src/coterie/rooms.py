@@ -13,7 +13,7 @@ from inspect import isabstract, isclass
 from types import MappingProxyType
 from typing import Any
 
-from coterie.rules import Aggregator, Backbone, Believer, Former, Listener, Selector
+from coterie.rules import Aggregator, Backbone, Believer, Former, Listener, Reporter, Selector
 
 ROOMS: Mapping[str, type] = MappingProxyType(
     {
@@ -23,6 +23,7 @@ ROOMS: Mapping[str, type] = MappingProxyType(
         "aggregators": Aggregator,
         "backbones": Backbone,
         "trust": Believer,
+        "privacy": Reporter,
     }
 )
 """What the rules of each room have to be. A room is also a group of entry points: `coterie.selectors` and so on."""

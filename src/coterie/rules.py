@@ -119,6 +119,21 @@ class Believer(Rule, ABC):
         return {}, state
 
 
+class Reporter(Rule, ABC):
+    """Says what the server gets to know of clients besides their models, and in what form.
+
+    Other rules see the roster and the replies that it makes, not the true ones.
+    """
+
+    @abstractmethod
+    def known(self, view: View, state: State) -> Roster:
+        """The roster as the server knows it: the same clients, with the sizes that they told."""
+
+    @abstractmethod
+    def report(self, view: View, plan: Plan, replies: Replies, state: State) -> Replies:
+        """The replies as the server sees them: the models as they came, numbers as far as clients tell them."""
+
+
 class Backbone(ABC):
     """Says how a client trains, what it shares and what stays with it."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 import types
 from collections.abc import Callable, Mapping
@@ -59,7 +60,7 @@ def parameters_of(build: Callable[..., Any]) -> dict[str, Parameter]:
     (1, 'm, how many replies are averaged; never more than n−f.')
     """
     hints = get_type_hints(build)
-    meaning = meanings(build) if isinstance(build, type) else {}
+    meaning = meanings(build) if isinstance(build, type) else _arguments(inspect.getdoc(build) or "")
     return {
         name: Parameter(
             name,
@@ -69,6 +70,18 @@ def parameters_of(build: Callable[..., Any]) -> dict[str, Parameter]:
         )
         for name, parameter in inspect.signature(build).parameters.items()
     }
+
+
+def _arguments(text: str) -> dict[str, str]:
+    r"""What a function's docstring says under 'Args:'.
+
+    >>> _arguments("Does.\n\nArgs:\n    much: How\n        much.\n    when: When.")
+    {'much': 'How much.', 'when': 'When.'}
+    """
+    _, _, listed = text.partition("\nArgs:\n")
+    listed = re.split(r"\n(?=\S)", listed, maxsplit=1)[0]
+    found = re.findall(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", listed, re.MULTILINE)
+    return {name: re.sub(r"\s+", " ", meaning).strip() for name, meaning in found}
 
 
 @cache

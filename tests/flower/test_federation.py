@@ -23,6 +23,7 @@ from coterie.neighbors import Gossip
 from coterie.plan import Plan
 from coterie.probe import Probe
 from coterie.recipe import ByCoalition, Central, Peers, play
+from coterie.report import Bounded, Report
 from coterie.selectors import PowerOfChoice, Uniform
 from coterie.testing import check_federation
 from tests.flower.near import Error, Near
@@ -70,6 +71,12 @@ RECIPES = {
     "coalitions": ByCoalition(FineTune(SGD(STEPS), Steps(epochs=1)), BySize(), Fixed((0, 1, 0, 1, 1, -1))),
     "peers": Peers(SGD(STEPS), BySize(), Gossip(2)),
     "numbers beside the model": Central(FedL2P(2, 1, 1, hidden=4, inner=SGD(STEPS)), BySize(), Uniform(3)),
+    "privshare": catalog.method(
+        "privshare",
+        per_round=3,
+        backbone=SGD(STEPS),
+        settings={"epsilon": 40.0, "most": 50.0, "select": "score", "epsilon_contribution": 3.0, "observe": "round"},
+    ),
 }
 
 
@@ -348,6 +355,29 @@ def test_private_answers_have_dice_that_the_server_does_not_know():
         assert not np.allclose(one, other)
         np.testing.assert_array_equal(one, again)
         np.testing.assert_array_equal(one, views[0].ask.probe([0], probe))
+
+
+def sized(epsilon, **settings):
+    return Report((Bounded("size", 0, 40, epsilon),), **settings)
+
+
+def test_a_discreet_client_tells_numbers_under_noise_only_and_keeps_its_own_account():
+    pytest.importorskip("opendp")
+    with small() as simulation:
+        holding = Holding(simulation.crew.path, simulation.clients, 0, 5)
+        near = Near(client_app(partial(held, holding), discreet=True, cap=1.0), {1: {"partition-id": 0}})
+        federation = joined(simulation, near, clients=1)
+        assert federation.roster["size"].tolist() == [1], "it tells that it has data, not how much"
+        ask = federation.view(1).ask
+        one = ask.reports([0], sized(0.6))
+        assert np.isfinite(one).all()
+        forgetful = joined(simulation, near, clients=1).view(1).ask
+        np.testing.assert_array_equal(forgetful.reports([0], sized(0.6)), one)
+        assert np.isnan(forgetful.reports([0], sized(0.6, occasion=1))).all(), "its own cap binds, whatever the server counts"
+        assert np.isnan(forgetful.reports([0], sized(np.inf, occasion=2))).all()
+        assert np.isnan(forgetful.losses([0])).all()
+        assert np.isnan(forgetful.probe([0], Probe(1, directions=2))).all()
+        assert np.isfinite(forgetful.probe([0], Probe(1, directions=2, epsilon=1.0))).all()
 
 
 def test_a_client_of_arrays_trains_a_module():

@@ -87,6 +87,9 @@ class Questions(Ask):
         changes = 0.5 * ((moved**2).sum(axis=2) - (gap**2).sum(axis=1)[:, np.newaxis])
         return np.stack([probe.release(row, np.random.default_rng(k)) for k, row in enumerate(changes)])
 
+    def reports(self, clients, report, about=0, *, among=None):
+        raise NotImplementedError("nobody here reports")
+
     def models(self, clients):
         return self.federation.models[self.federation.follows[np.asarray(clients)]]
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from coterie.aggregators import Mean
 from coterie.backbones import SGD
@@ -8,6 +9,7 @@ from coterie.neighbors import Alone
 from coterie.plan import Plan
 from coterie.probe import Blur, Probe
 from coterie.recipe import Peers
+from coterie.report import Bounded, Report
 from coterie.simulation import World, dice, questions
 from tests.simulation.small import line, played, small
 
@@ -115,6 +117,113 @@ def test_a_private_probe_repeats_its_noise_when_it_is_asked_again():
     one, other = view.ask.probe([2], private), view.ask.probe([2], private)
     np.testing.assert_array_equal(one, other)
     assert np.abs(one - view.ask.probe([2], Probe(seed=4, directions=5))).max() > 0.1
+
+
+NUMBERS = ("size", "loss", "training_loss", "gradient", "gap", "spread")
+
+
+def everything(epsilon=np.inf, **settings):
+    return Report(tuple(Bounded(name, -1000, 1000, epsilon) for name in NUMBERS), **settings)
+
+
+def test_a_report_tells_the_numbers_as_they_are(personal):
+    view = personal.view(2)
+    replies = personal.train(Plan.star([0, 2, 4], ONCE))
+    told = view.ask.reports(replies.clients, everything(occasion=2), np.arange(3), among=replies)
+    path = path_of(personal)
+    for row, client in enumerate((0, 2, 4)):
+        model, (held, trained) = (
+            replies.models[row],
+            (personal.clients.samples(client, split) for split in ("holdout", "train")),
+        )
+        said = [softmax(path.outputs(other, held[0]).astype(float), axis=1) for other in replies.models]
+        brier = [
+            np.mean(
+                [
+                    ((p - np.eye(3)[y]) ** 2).sum()
+                    for p, y in zip(softmax(path.outputs(model, x).astype(float), axis=1), ys, strict=True)
+                ]
+            )
+            for x, ys in (held, trained)
+        ]
+        expected = {
+            "size": personal.roster["size"][client],
+            "loss": path.losses(model, *held).mean(),
+            "training_loss": path.losses(model, *trained).mean(),
+            "gradient": np.linalg.norm(path.gradient(model, *trained)),
+            "gap": (brier[0] - brier[1]) / 2,
+            "spread": np.mean([sum(np.var([s[i, c] for s in said], ddof=1) for c in range(3)) for i in range(len(held[1]))]),
+        }
+        np.testing.assert_allclose(told[row], [expected[name] for name in NUMBERS], rtol=1e-5)
+
+
+def test_squared_errors_of_a_regression_are_of_its_predictions():
+    with small(dataset=line(), model="line", sizes=(30, 20, 40)) as federation:
+        view = federation.view(1)
+        replies = federation.train(Plan.star([0, 1, 2], ONCE))
+        report = Report((Bounded("gap", -1000, 1000), Bounded("spread", 0, 1000)))
+        told = view.ask.reports([1], report, 1, among=replies)[0]
+        (xh, yh), (xt, yt) = (federation.clients.samples(1, split) for split in ("holdout", "train"))
+        say = [lambda x, m=m: path_of(federation).outputs(m, x).ravel() for m in replies.models]
+        gap = (np.mean((say[1](xh) - yh) ** 2) - np.mean((say[1](xt) - yt) ** 2)) / 2
+        spread = np.var([s(xh) for s in say], axis=0, ddof=1).mean()
+        np.testing.assert_allclose(told, [gap, spread], rtol=1e-4)
+
+
+def test_a_report_costs_its_bytes_models_runs_and_epsilon_once():
+    with small() as federation:
+        ask = federation.view(1).ask
+        size = Report((Bounded("size", 0, 40, 0.5),), occasion=1)
+        one, other = ask.reports([2, 3], size), ask.reports([2, 3], size)
+        np.testing.assert_array_equal(one, other)
+        meter = federation.meter()
+        assert (meter.up, meter.down, meter.evaluations, meter.epsilon) == ({"report": 16}, {}, 0, 1.0)
+        ask.reports([2], Report((Bounded("loss", 0, 9, 0.25), Bounded("gap", -1, 1, 0.25)), occasion=1))
+        meter = federation.meter()
+        assert meter.down == {"model": 4 * federation.layout.size}
+        assert (meter.up["report"], meter.evaluations, meter.epsilon) == (32, 3, 1.5)
+        np.testing.assert_array_equal(federation.budget.spent, [0, 0, 1.0, 0.5, 0, 0])
+
+
+def test_for_a_spread_every_model_goes_to_everybody():
+    with small() as federation:
+        view = federation.view(1)
+        replies = federation.train(Plan.star([0, 1, 2], ONCE))
+        before = federation.meter()
+        view.ask.reports(replies.clients, Report((Bounded("spread"),), 1), np.arange(3), among=replies)
+        after = federation.meter()
+        assert after.bytes_down - before.bytes_down == 4 * federation.layout.size * 6, "all but their own, which they hold"
+        assert after.evaluations - before.evaluations == 9
+        with pytest.raises(ValueError, match="'spread' is of models that replies have brought"):
+            view.ask.reports([0], Report((Bounded("spread"),)))
+
+
+def test_noise_is_the_client_s_own_and_another_on_another_occasion():
+    with small() as federation:
+        ask = federation.view(1).ask
+        told = [ask.reports([1, 1, 4], Report((Bounded("size", 0, 40, 0.5),), occasion)) for occasion in (1, 2)]
+        assert told[0][0] == told[0][1]
+        assert len(np.unique(np.concatenate(told))) == 4
+
+
+def test_a_client_that_has_spent_its_cap_or_is_away_gives_no_report():
+    with small(world=World(availability=0.5, presence="random")) as federation:
+        view = federation.view(1)
+        away = np.setdiff1d(view.roster.ids, view.present)
+        for occasion in (1, 2, 3):
+            told = view.ask.reports(view.roster.ids, Report((Bounded("size", 0, 40, 0.4),), occasion, cap=1.0))
+            assert np.isnan(told[away]).all()
+            assert np.isfinite(told[view.present]).all() == (occasion < 3)
+        assert federation.budget.spent.max() == pytest.approx(0.8)
+
+
+def test_private_probes_are_on_the_same_account():
+    with small() as federation:
+        ask, private = federation.view(1).ask, Probe(seed=4, directions=5, epsilon=1.5)
+        ask.probe([2], private)
+        ask.probe([2, 3], private)
+        assert federation.budget.spent.tolist() == [0, 0, 1.5, 1.5, 0, 0]
+        assert federation.meter().epsilon == 3.0, "an answer that is repeated is one release"
 
 
 def test_who_is_away_answers_nan():

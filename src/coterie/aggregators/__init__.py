@@ -2,6 +2,8 @@
 
 from coterie.aggregators.boltzmann import Boltzmann
 from coterie.aggregators.by_size import BySize
+from coterie.aggregators.coarse import Coarse
+from coterie.aggregators.fine import Fine
 from coterie.aggregators.fomo import Fomo
 from coterie.aggregators.foolsgold import FoolsGold
 from coterie.aggregators.krum import Krum
@@ -11,4 +13,17 @@ from coterie.aggregators.median import Median
 from coterie.aggregators.own_share import OwnShare
 from coterie.aggregators.trimmed_mean import TrimmedMean
 
-__all__ = ["Boltzmann", "BySize", "Fomo", "FoolsGold", "Krum", "MaskedMean", "Mean", "Median", "OwnShare", "TrimmedMean"]
+__all__ = [
+    "Boltzmann",
+    "BySize",
+    "Coarse",
+    "Fine",
+    "Fomo",
+    "FoolsGold",
+    "Krum",
+    "MaskedMean",
+    "Mean",
+    "Median",
+    "OwnShare",
+    "TrimmedMean",
+]

@@ -6,7 +6,18 @@ from coterie.coalitions.error_hedonic import ErrorHedonic
 from coterie.coalitions.fixed import Fixed
 from coterie.coalitions.grand import Grand
 from coterie.coalitions.leader_follower import LeaderFollower
+from coterie.coalitions.shared_error import SharedError
 from coterie.coalitions.spectral import Spectral
 from coterie.coalitions.trust_hedonic import TrustHedonic
 
-__all__ = ["ByColumn", "ClusterFL", "ErrorHedonic", "Fixed", "Grand", "LeaderFollower", "Spectral", "TrustHedonic"]
+__all__ = [
+    "ByColumn",
+    "ClusterFL",
+    "ErrorHedonic",
+    "Fixed",
+    "Grand",
+    "LeaderFollower",
+    "SharedError",
+    "Spectral",
+    "TrustHedonic",
+]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.coalitions.dynamics import Course, better_response
-from coterie.coalitions.optimal_sharing import optimal_partition, total_error
+from coterie.coalitions.optimal_sharing import optimal_partition, price_of_anarchy, total_error
 from coterie.coalitions.seating import Admission, Labels
 from coterie.coalitions.stability import certified
 from coterie.coalitions.uniform_sharing import UniformSharing
@@ -25,13 +25,18 @@ from coterie.federation import View
 from coterie.plan import Coalitions
 from coterie.rules import Former
 
+ANARCHY_PLAYERS = 5
+"""The worst stable structure is looked for up to this many players: 52 structures."""
+
 
 @dataclass(frozen=True)
 class ErrorHedonic(Former):
     """Clients move to the coalition in which their error would be smallest, until none improves.
 
     Moves start from the partition with the smallest total error. Errors are those of uniform sharing. Clients that are not
-    present are in no coalition.
+    present are in no coalition. The certificate also holds the optimal partition of those present (`optimal`, in their
+    order), the total error found over the smallest (`error_over_optimum`) and, for few players, the worst that any stable
+    structure has (`price_of_anarchy`).
     """
 
     threshold: float
@@ -53,9 +58,10 @@ class ErrorHedonic(Former):
         admission = Admission("free" if self.stability == "nash" else "individual")
         best = optimal_partition(sizes, self.threshold)
         course = better_response(game, best, admission, max_sweeps=self.max_sweeps)
-        found = certified(
-            course, game, admission, threshold=self.threshold, error_over_optimum=self._price(sizes, course, best)
-        )
+        facts = {"threshold": self.threshold, "error_over_optimum": self._price(sizes, course, best)}
+        if 0 < len(sizes) <= ANARCHY_PLAYERS:
+            facts["price_of_anarchy"] = price_of_anarchy(sizes, self.threshold, self.stability)
+        found = certified(course, game, admission, optimal=best.tolist(), **facts)
         labels = np.full(len(view.roster), -1, np.intp)
         labels[view.present] = found.labels
         return Coalitions(labels, certificate=found.certificate)

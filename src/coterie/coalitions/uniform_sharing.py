@@ -41,7 +41,7 @@ class UniformSharing(Game):
 
     def worth(self, own: Any, total: Any, squares: Any) -> Any:
         """Less the error of a member of size `own` in a coalition of these sums."""
-        return -(self.threshold / total + 1 + squares / total**2 - 2 * own / total)
+        return -(self.threshold / total + ((total - own) ** 2 + squares - own**2) / total**2)
 
     def worths(self, sets: NDArray[np.bool_]) -> Floats:
         return self.plain.worths(sets)
@@ -81,7 +81,7 @@ class _Sorted(Seating):
 
     def best(self, player: int) -> tuple[int, float, float]:
         own, size, solo = int(self.labels[player]), float(self.sizes[player]), self.solo(player)
-        here = float(self.game.worth(size, self.total[own], self.squares[own]))
+        here = solo if self.counts[own] == 1 else float(self.game.worth(size, self.total[own], self.squares[own]))
         target, there = self._best_group(player, max(here, solo))
         for other, partner in self._partners(player):
             worth = float(self.game.worth(size, size + other, size**2 + other**2))

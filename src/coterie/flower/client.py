@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,27 +26,37 @@ from coterie.flower.words import (
     flat_of,
     models_in,
     record_of,
+    report_of,
     told,
 )
+from coterie.privacy.budget import Budget
+from coterie.privacy.mechanisms import release
 from coterie.probe import Blur, Probe
+from coterie.simulation import dice
 from coterie.simulation.answers import Gradients, Losses, Probes
 from coterie.simulation.clients import Clients
+from coterie.simulation.tellings import Tell
 from coterie.simulation.training import Fit
 from coterie.simulation.worker import torch_on_one_thread
 
 Answer = Callable[[Holding, Clients, list[Flat], Mapping[str, Any]], np.ndarray]
+TOLD = "coterie.told"
+"""What a client has told in private, and what that spent, in the state that Flower keeps for its node."""
 
 
-def client_app(hold: Hold, *, portable: bool = False) -> ClientApp:
+def client_app(hold: Hold, *, portable: bool = False, discreet: bool = False, cap: float = math.inf) -> ClientApp:
     """An app that trains by any backbone and answers every question, made of what a node holds.
 
     It serves `FlowerFederation`. Training and answers throw the dice of `coterie.simulation.dice`, so that the same
-    experiment gives the same models as the simulation.
+    experiment gives the same models as the simulation. Noise on private answers is thrown from a secret.
 
     Args:
         hold: Says what a node holds.
         portable: Whether the server may fetch what a node keeps between rounds and put it back, so that a run can be
             resumed in another simulation. Never where nodes are somebody's own.
+        discreet: Tells no more than that it has data, and numbers only by private reports and probes, with the noise of
+            OpenDP on the former: for methods that keep clients' numbers private. Other questions are not answered.
+        cap: The privacy that reports may spend in all at this client, whatever the server allows.
     """
     app = ClientApp()
     if portable:
@@ -52,7 +64,11 @@ def client_app(hold: Hold, *, portable: bool = False) -> ClientApp:
         app.query(PUT)(take)
         app.query(BEGIN)(anew)
     app.train()(partial(_train, hold))
-    app.query("coterie_hello")(partial(_hello, hold))
+    app.query("coterie_hello")(partial(_hello, hold, discreet))
+    app.query("reports")(partial(_reports, hold, discreet, cap))
+    if discreet:
+        app.query("probe")(partial(_answer, hold, _private_probes))
+        return app
     app.query("models")(_models)
     for action, answer in ANSWERING.items():
         app.query(action)(partial(_answer, hold, answer))
@@ -64,9 +80,10 @@ def _train(hold: Hold, message: Message, context: Context) -> Message:
         return Message(_trained(hold(context), message.content, context), reply_to=message)
 
 
-def _hello(hold: Hold, message: Message, context: Context) -> Message:
+def _hello(hold: Hold, discreet: bool, message: Message, context: Context) -> Message:
     holding = hold(context)
-    said = {"key": key_of(context), "size": holding.count("train"), "classes": holding.clients.classes}
+    size = holding.count("train")
+    said = {"key": key_of(context), "size": min(size, 1) if discreet else size, "classes": holding.clients.classes}
     return Message(RecordDict({OURS: ConfigRecord(said)}), reply_to=message)
 
 
@@ -110,6 +127,57 @@ def _probes(holding: Holding, clients: Clients, models: list[Flat], asked: Mappi
     return np.concatenate([task.run(holding.path, own) for task in tasks])
 
 
+def _private_probes(holding: Holding, clients: Clients, models: list[Flat], asked: Mapping[str, Any]) -> np.ndarray:
+    if not np.isfinite(asked["epsilon"]):
+        raise ValueError("probe: this client answers private ones only")
+    return _probes(holding, clients, models, asked)
+
+
+def _reports(hold: Hold, discreet: bool, cap: float, message: Message, context: Context) -> Message:
+    """Numbers under noise from the client's own secret; what was told once is told again, from what it remembers.
+
+    The client keeps its own account, in the state of its node: a server that forgets cannot make it spend more.
+    """
+    holding, asked = hold(context), told(message.content)
+    report, addresses = report_of(asked["report"]), list(asked["addresses"])
+    report = replace(report, cap=min(report.cap, cap), noise="vetted" if discreet else report.noise)
+    if discreet and not all(np.isfinite(one.epsilon) for one in report.numbers):
+        raise ValueError("report: this client tells numbers under noise only")
+    own = holding.known_as(asked["key"], holding.secret)
+    models = [flat_of(record) for record in models_in(message.content)]
+    budget = _account(context)
+
+    def tell(places: np.ndarray) -> np.ndarray:
+        answers = []
+        for place in places.tolist():
+            model = models[asked["rows"][place]] if report.about_models else None
+            beside = tuple(models) if "spread" in report.names else ()
+            truth = Tell(model, (holding.client,), report.names, beside).run(holding.path, own)[0]
+            answers.append(release(report, truth, dice.report(holding.secret, asked["key"], addresses[place])))
+        return np.array(answers)
+
+    with torch_on_one_thread():
+        answers, _ = budget.ask(report, np.zeros(len(addresses), np.intp), addresses, np.ones(len(addresses), bool), tell)
+    budget.forget(asked["round"])
+    _put_account(context, budget)
+    return Message(answers_record(answers, round=asked["round"]), reply_to=message)
+
+
+def _account(context: Context) -> Budget:
+    """What this node has let out so far."""
+    budget, kept = Budget(1), context.state.get(TOLD)
+    if isinstance(kept, ArrayRecord):
+        arrays = {name: array.numpy() for name, array in kept.items()}
+        budget.spent = np.array(arrays.pop("spent"))
+        budget.answers = {address: {0: answer} for address, answer in arrays.items()}
+    return budget
+
+
+def _put_account(context: Context, budget: Budget) -> None:
+    told = {address: Array(answers[0]) for address, answers in budget.answers.items()}
+    context.state[TOLD] = ArrayRecord({"spent": Array(budget.spent), **told})
+
+
 def _label_counts(holding: Holding, clients: Clients, models: list[Flat], asked: Mapping[str, Any]) -> np.ndarray:
     if not clients.classes:
         raise ValueError("ask: a regression has no labels to count")
@@ -146,11 +214,13 @@ def _trained(holding: Holding, content: RecordDict, context: Context) -> RecordD
         context.state[PERSONAL] = ArrayRecord({PERSONAL: Array(trained.personal)})
     if asked["remember"]:
         context.state[LAST] = ArrayRecord({LAST: Array(trained.share)})
-    facts = {f"fact.{name}": float(value) for name, value in trained.facts.items()}
+    quiet = bool(asked.get("quiet", False))
+    facts = {} if quiet else {f"fact.{name}": float(value) for name, value in trained.facts.items()}
+    count = 1 if quiet else fit.count
     return RecordDict(
         {
             ARRAYS: record_of(trained.share, holding.path.layout),
-            "metrics": MetricRecord({SAMPLES: fit.count}),
-            OURS: ConfigRecord({"round": asked["round"], "count": fit.count, "personal": PERSONAL in context.state, **facts}),
+            "metrics": MetricRecord({SAMPLES: count}),
+            OURS: ConfigRecord({"round": asked["round"], "count": count, "personal": PERSONAL in context.state, **facts}),
         }
     )

@@ -18,6 +18,7 @@ from coterie.flower.questions import Line, Questions
 from coterie.flower.words import OURS, Flat, backbone_text, flat_of, models_in, models_record, record_of
 from coterie.mixing import Merge
 from coterie.plan import Plan
+from coterie.privacy.budget import Budget
 from coterie.replies import Door, Meter, Replies, Reply
 from coterie.roster import Ids, Roster
 from coterie.simulation.closing import close
@@ -95,6 +96,8 @@ class FlowerFederation(Federation):
         self._keepers: set[str] = set()
         """Clients that have trained, and so may keep something."""
         self._personal_at: set[str] = set()
+        self.budget = Budget(len(found))
+        """What the server was told under privacy, and what that spent in all."""
         self._happened = Happened(clients=len(found))
         self._view: View | None = None
         self._plan: Plan | None = None
@@ -118,10 +121,18 @@ class FlowerFederation(Federation):
         present = np.array(sorted(nodes), dtype=np.intp)
         self._traffic = Traffic(self.models.shape[1], len(self.models), self.follows)
         self.trained, self._plan = {}, None
+        self.budget.forget(t)
         self._happened = self._happened.opened(len(present))
         self._line = Line(self.grid, nodes, self.roster.keys, self.roster["size"] > 0, self.patience, self.seed, t)
         questions = Questions(
-            self._line, self.models, self._record, self._traffic, self.classes, self._each_its_own, self._questioned
+            self._line,
+            self.models,
+            self._record,
+            self._traffic,
+            self.classes,
+            self._each_its_own,
+            self._questioned,
+            self.budget,
         )
         self._view = View(t, self.roster, _frozen(present), self.models, self.follows, self.layout, questions, self.seed)
         return self._view
@@ -174,6 +185,7 @@ class FlowerFederation(Federation):
             "follows": np.array(self.follows),
             "happened": self._happened.state(),
             "kept": fetch(self.grid, self._where(self._keepers), self.patience) if self.portable else {},
+            "budget": self.budget.state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -188,6 +200,7 @@ class FlowerFederation(Federation):
         self._personal_at = {key for key, drawers in state["kept"].items() if PERSONAL in drawers}
         if self._keepers:
             put(self.grid, self._where(self._keepers), state["kept"], self.patience)
+        self.budget.restore(state["budget"])
         self._view, self._plan, self.trained = None, None, {}
         self._traffic = Traffic(self.models.shape[1], len(self.models), self.follows)
 
@@ -239,6 +252,7 @@ class FlowerFederation(Federation):
             "wants": sorted(plan.wants),
             "round": round,
             "seed": self.seed,
+            "quiet": plan.quiet,
             "remember": self.remember and plan.route != "peers",
         }
         client_of = {line.nodes[client]: client for client in reached.tolist()}
@@ -297,7 +311,7 @@ class FlowerFederation(Federation):
             reached=reached,
             answered=answered,
             arrived=np.setdiff1d(answered, late),
-            numbers={"loss": wanted, "telemetry": 1 + np.array(facts, np.int64).reshape(-1) - wanted},
+            numbers={"loss": wanted, "telemetry": (not plan.quiet) + np.array(facts, np.int64).reshape(-1) - wanted},
             evaluations=len(out) * len(plan.wants),
         )
 

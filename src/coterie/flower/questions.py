@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie.federation import Ask, Split
 from coterie.flower.post import exchange, logger
-from coterie.flower.words import Flat, answers_in, models_record
+from coterie.flower.words import Flat, answers_in, models_record, report_text
+from coterie.privacy.budget import Budget, address_of_report
 from coterie.probe import Blur, Probe
 from coterie.replies import Replies
+from coterie.report import Report
 from coterie.roster import Ids
-from coterie.simulation.questions import Kind, blurred
+from coterie.simulation.questions import Kind, ask_models, blurred, charge_probe, check_spread, runs_of
 from coterie.simulation.traffic import NUMBER, Traffic
 
 Rows = NDArray[np.intp]
@@ -74,6 +76,8 @@ class Questions(Ask):
     """Whether each client follows a model of its own, which the server relays and so knows."""
     counted: Callable[[int, int], None] = field(default=lambda asked, unanswered: None)
     """Hears of questions, and how many of them nobody answered."""
+    budget: Budget = field(default_factory=lambda: Budget(0))
+    """What the server was told under privacy, and what that spent; clients keep their own count beside it."""
 
     def losses(
         self,
@@ -110,10 +114,54 @@ class Questions(Ask):
         self, clients: ArrayLike, probe: Probe, about: ArrayLike = 0, *, split: Split = "holdout"
     ) -> Float[np.ndarray, "questions directions"]:
         count = probe.directions
-        kind = Kind("probe", NUMBER * count, split, None, count + 1, probe.epsilon if probe.private else 0.0)
+        kind = Kind("probe", NUMBER * count, split, None, count + 1)
         numbers = {"directions": count, "step": probe.step, "clip": probe.clip, "epsilon": probe.epsilon}
         told = {"split": split, "probe": str(probe.seed), **numbers}
-        return self._ask(kind, "probe", clients, about, None, (count,), told).astype(np.float64)
+        answers = self._ask(kind, "probe", clients, about, None, (count,), told).astype(np.float64)
+        if probe.private and len(self.budget.spent):
+            charge_probe(self.budget, self.traffic, probe, self.line.round, self._ids(clients), about, answers)
+        return answers
+
+    def reports(
+        self, clients: ArrayLike, report: Report, about: ArrayLike = 0, *, among: Replies | None = None
+    ) -> Float[np.ndarray, "questions numbers"]:
+        ids, rows = np.broadcast_arrays(self._ids(clients), np.atleast_1d(np.asarray(about, dtype=np.intp)))
+        models = self.models_now if among is None else among.models
+        _check_within("ask: 'about' names a model", rows, len(models))
+        check_spread(report, among)
+        can = np.isin(ids, list(self.line.nodes)) & self.line.able[ids]
+        addresses = [address_of_report(report, row, among is not None) for row in rows.tolist()]
+
+        def tell(places: Rows) -> NDArray[np.float64]:
+            return self._reported(report, ids[places], rows[places], models, [addresses[place] for place in places.tolist()])
+
+        answers, fresh = self.budget.ask(report, ids, addresses, can, tell)
+        ask_models(self.traffic, report, ids[fresh], rows[fresh], len(models), among)
+        kind = Kind("report", NUMBER * len(report.numbers), "holdout", None, runs_of(report, len(models)), report.epsilon)
+        self._costs(kind, len(ids), len(fresh))
+        return answers
+
+    def _reported(
+        self, report: Report, ids: Ids, rows: Rows, models: Float32[np.ndarray, "rows dim"], addresses: list[str]
+    ) -> NDArray[np.float64]:
+        """What clients tell; a message to each, with the models that its answers are about, and all for a spread."""
+        told = np.full((len(ids), len(report.numbers)), np.nan)
+        places = {int(client): np.flatnonzero(ids == client) for client in np.unique(ids)}
+        wide = "spread" in report.names
+        sent: dict[int, list[ArrayRecord]] = {}
+        extra: dict[int, dict[str, Any]] = {}
+        records = {row: self.record(models[row]) for row in (range(len(models)) if wide else np.unique(rows).tolist())}
+        for client, where in places.items():
+            mine = rows[where].tolist()
+            shown = [] if not report.about_models else list(range(len(models))) if wide else mine
+            sent[client] = [records[row] for row in shown]
+            said = {"report": report_text(report), "addresses": [addresses[place] for place in where.tolist()]}
+            extra[client] = {**said, "rows": mine if wide else list(range(len(mine)))}
+        for client, content in self.line.ask("reports", sent, extra).items():
+            answer = self._read(client, content, (len(places[client]), len(report.numbers)))
+            if answer is not None:
+                told[places[client]] = answer
+        return told
 
     def models(self, clients: ArrayLike) -> Float32[np.ndarray, "clients dim"]:
         ids = self._ids(clients)

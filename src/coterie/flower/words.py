@@ -17,6 +17,7 @@ from jaxtyping import Float32
 from numpy.typing import NDArray
 
 from coterie.federation import Layout
+from coterie.report import Report
 from coterie.rooms import rules
 from coterie.rules import Backbone
 from coterie.settings import read
@@ -101,6 +102,22 @@ def backbone_text(backbone: Backbone) -> str:
 def backbone_of(text: str) -> Backbone:
     """The backbone that a text names; ValueError where this side does not know it."""
     made: Backbone = read(Backbone, json.loads(text))
+    return made
+
+
+def report_text(report: Report) -> str:
+    """A report as its settings; infinity as a word, which JSON lacks.
+
+    >>> from coterie.report import Bounded
+    >>> report_of(report_text(Report((Bounded("size", most=9.0, epsilon=0.5),), occasion=3))).numbers[0].epsilon
+    0.5
+    """
+    return json.dumps(_plain(report))
+
+
+def report_of(text: str) -> Report:
+    """The report that a text names."""
+    made: Report = read(Report, json.loads(text))
     return made
 
 

@@ -13,6 +13,7 @@ from coterie.selectors.power_of_choice import PowerOfChoice
 from coterie.selectors.round_robin import RoundRobin
 from coterie.selectors.server_stackelberg import ServerStackelberg
 from coterie.selectors.uniform import Uniform
+from coterie.selectors.volume_contribution import VolumeContribution
 
 __all__ = [
     "ActiveFL",
@@ -28,4 +29,5 @@ __all__ = [
     "RoundRobin",
     "ServerStackelberg",
     "Uniform",
+    "VolumeContribution",
 ]

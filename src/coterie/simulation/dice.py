@@ -52,6 +52,11 @@ def blur(seed: int, round: int, key: str, row: int) -> np.random.Generator:
     return seeds.rng(seed, round, key, "blur", row)
 
 
+def report(seed: int, key: str, address: str) -> np.random.Generator:
+    """A client's noise on what it reports of itself: the address says what, on which occasion, about which model."""
+    return seeds.rng(seed, key, "report", address)
+
+
 def world(seed: int, what: str, round: int | None = None) -> np.random.Generator:
     """What befalls the clients, in key order, in a round or once for all."""
     return seeds.rng(seed, "world", what, *(() if round is None else (round,)))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from coterie.federation import Federation, Layout, Scores, Steps, View
 from coterie.mixing import Merge
 from coterie.plan import Plan
+from coterie.privacy.budget import Budget
 from coterie.replies import Meter, Replies, Reply
 from coterie.roster import Ids, Roster
 from coterie.simulation import evaluation
@@ -55,6 +56,8 @@ class Simulation(Federation):
         self.reality = Reality(world, clients.keys, clients.count("train"), self.seed)
         self.roster = Roster(clients.keys, {"size": clients.count("train"), **self.reality.devices.columns})
         self.homes = Homes(remember)
+        self.budget = Budget(len(clients))
+        """What each client has let out under privacy, and what that has spent in all."""
         self.models: NDArray[np.float32] = _frozen(np.array(model)[np.newaxis])
         self.follows: NDArray[np.intp] = _frozen(np.zeros(len(clients), np.intp))
         self.round = 0
@@ -75,8 +78,9 @@ class Simulation(Federation):
         present = self.reality.present(t)
         self._traffic, self._trained, self._plan = self._fresh_traffic(), {}, None
         self._happened = self._happened.opened(len(present))
+        self.budget.forget(t)
         questions = Questions(
-            self.crew, self.clients, self.models, self._held, self._kept, present, self._traffic, t, self._took
+            self.crew, self.clients, self.models, self._held, self._kept, present, self._traffic, t, self._took, self.budget
         )
         self._view = View(t, self.roster, _frozen(present), self.models, self.follows, self.layout, questions, self.seed)
         return self._view
@@ -142,6 +146,7 @@ class Simulation(Federation):
             "follows": np.array(self.follows),
             "waited": self._waited,
             "homes": self.homes.state(),
+            "budget": self.budget.state(),
             "happened": self._happened.state(),
         }
 
@@ -155,6 +160,7 @@ class Simulation(Federation):
         self.round, self.clock, self._waited = int(state["round"]), float(state["clock"]), float(state["waited"])
         self.models, self.follows = _frozen(models), _frozen(follows)
         self.homes.restore(state["homes"])
+        self.budget.restore(state["budget"])
         self._happened = Happened(**state["happened"])
         self._view, self._plan, self._trained = None, None, {}
         self._traffic = self._fresh_traffic()
@@ -202,7 +208,14 @@ class Simulation(Federation):
         seen = np.array([fit.seen for fit in fitted.values()], dtype=np.int64)
         seconds = self.reality.seconds(round, clients, seen, crossed)
         replies = [
-            Reply(client, fit.trained.share, fit.count, round, fit.trained.facts, float(arrives))
+            Reply(
+                client,
+                fit.trained.share,
+                1 if plan.quiet else fit.count,
+                round,
+                {} if plan.quiet else fit.trained.facts,
+                float(arrives),
+            )
             for (client, fit), arrives in zip(fitted.items(), seconds, strict=True)
         ]
         return self.reality.sends(replies, {client: self.models[row] for client, row in zip(fitted, start, strict=True)}, round)

@@ -11,12 +11,17 @@ from jaxtyping import Float, Float32
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from coterie.federation import Ask, Split
+from coterie.privacy.budget import Budget, address_of, address_of_report
+from coterie.privacy.mechanisms import release
 from coterie.probe import Blur, Probe
 from coterie.replies import Replies
+from coterie.report import Report
 from coterie.roster import Ids
 from coterie.rules import Backbone
+from coterie.simulation import dice
 from coterie.simulation.answers import Gradients, Losses, Probes
 from coterie.simulation.clients import Clients
+from coterie.simulation.tellings import Tell
 from coterie.simulation.traffic import NUMBER, Traffic
 from coterie.simulation.training import Fit, Flat
 from coterie.simulation.work import Crew, Task
@@ -65,6 +70,8 @@ class Questions(Ask):
     _round: int
     _took: Callable[[int, int, Ids, NDArray[np.int64], NDArray[np.int64]], None]
     """Hears of questions and answers, who gave them, how many samples each looked at, and how many bytes each exchanged."""
+    _budget: Budget
+    """What clients have let out under privacy, and what that has spent."""
 
     def losses(
         self,
@@ -107,9 +114,8 @@ class Questions(Ask):
         self, clients: ArrayLike, probe: Probe, about: ArrayLike = 0, *, split: Split = "holdout"
     ) -> Float[np.ndarray, "questions directions"]:
         count = probe.directions
-        kind = Kind("probe", NUMBER * count, split, None, count + 1, probe.epsilon if probe.private else 0.0)
-        return self._ask(
-            kind,
+        told = self._ask(
+            Kind("probe", NUMBER * count, split, None, count + 1),
             clients,
             about,
             None,
@@ -117,6 +123,58 @@ class Questions(Ask):
             np.float64,
             lambda model, row, few: Probes(model, row, few, probe, split, self._round),
         )
+        if probe.private:
+            charge_probe(self._budget, self._traffic, probe, self._round, self._ids(clients), about, told)
+        return told
+
+    def reports(
+        self, clients: ArrayLike, report: Report, about: ArrayLike = 0, *, among: Replies | None = None
+    ) -> Float[np.ndarray, "questions numbers"]:
+        ids, rows = np.broadcast_arrays(self._ids(clients), np.atleast_1d(np.asarray(about, dtype=np.intp)))
+        models = self._models if among is None else among.models
+        _check_within("ask: 'about' names a model", rows, len(models))
+        check_spread(report, among)
+        can = np.isin(ids, self._present) & (self._clients.count("train")[ids] > 0)
+        addresses = [address_of_report(report, row, among is not None) for row in rows.tolist()]
+
+        def tell(places: NDArray[np.intp]) -> NDArray[np.float64]:
+            truth = self._truth(report, ids[places], rows[places], models)
+            keys = [self._clients.keys[client] for client in ids[places].tolist()]
+            thrown = [
+                dice.report(self._clients.seed, key, addresses[place]) for key, place in zip(keys, places.tolist(), strict=True)
+            ]
+            return np.array([release(report, own, rng) for own, rng in zip(truth, thrown, strict=True)])
+
+        answers, fresh = self._budget.ask(report, ids, addresses, can, tell)
+        self._told(report, ids, rows, fresh, models, among)
+        return answers
+
+    def _truth(self, report: Report, ids: Ids, rows: NDArray[np.intp], models: NDArray[np.float32]) -> NDArray[np.float64]:
+        """The true numbers, before anything is done to protect them."""
+        truth = np.empty((len(ids), len(report.numbers)))
+        beside = tuple(models) if "spread" in report.names else ()
+        groups = list(_together(np.arange(len(ids)), rows if report.about_models else np.zeros_like(rows)))
+        tasks = [
+            Tell(models[row] if report.about_models else None, tuple(ids[few].tolist()), report.names, beside)
+            for row, few in groups
+        ]
+        for (_, few), told in zip(groups, self._crew.run(tasks), strict=True):
+            truth[few] = told
+        return truth
+
+    def _told(
+        self,
+        report: Report,
+        ids: Ids,
+        rows: NDArray[np.intp],
+        fresh: NDArray[np.intp],
+        models: NDArray[np.float32],
+        among: Replies | None,
+    ) -> None:
+        """Meters reports that were told for the first time."""
+        received = ask_models(self._traffic, report, ids[fresh], rows[fresh], len(models), among)
+        kind = Kind("report", NUMBER * len(report.numbers), "holdout", None, runs_of(report, len(models)), report.epsilon)
+        self._costs(kind, ids[fresh], ids[fresh], received)
 
     def trained(self, clients: ArrayLike, backbone: Backbone, about: ArrayLike = 0) -> Float32[np.ndarray, "questions dim"]:
         ids, rows = np.broadcast_arrays(self._ids(clients), np.atleast_1d(np.asarray(about, dtype=np.intp)))
@@ -200,6 +258,43 @@ def blurred(blur: Blur, batch: int | None) -> float:
     if batch is None and blur.noise:
         raise ValueError("ask: a gradient with noise needs a batch, whose size says how much noise")
     return blur.epsilon(batch or 1)
+
+
+def charge_probe(
+    budget: Budget, traffic: Traffic, probe: Probe, round: int, clients: Ids, about: ArrayLike, told: NDArray[np.float64]
+) -> None:
+    """Puts what private probes spent on the meter; an answer that is repeated in a round is one release."""
+    ids, rows = np.broadcast_arrays(clients, np.atleast_1d(np.asarray(about, dtype=np.intp)))
+    for client, row, answer in zip(ids.tolist(), rows.tolist(), told, strict=True):
+        address = address_of(f"a model, probe {probe.seed}", round, row)
+        if np.isfinite(answer).all() and budget.told(client, address) is None:
+            budget.put(client, address, answer, probe.epsilon)
+            traffic.answer("probe", 0, 0, epsilon=probe.epsilon)
+
+
+def ask_models(
+    traffic: Traffic, report: Report, clients: Ids, rows: NDArray[np.intp], models: int, among: Replies | None
+) -> int:
+    """Has the models that a report is about sent to clients; returns how many bytes each receives."""
+    if not report.about_models:
+        return 0
+    if "spread" not in report.names:
+        traffic.asks(clients, rows, among)
+        return 4 * traffic.dim
+    everybody, everything = np.repeat(clients, models), np.tile(np.arange(models), len(clients))
+    traffic.asks(everybody, everything, among)
+    return 4 * traffic.dim * models
+
+
+def runs_of(report: Report, models: int) -> int:
+    """How often some model runs over a client's data for a report."""
+    return sum({"size": 0, "gap": 2, "spread": models}.get(number, 1) for number in report.names)
+
+
+def check_spread(report: Report, among: Replies | None) -> None:
+    """Refuses to ask for a spread of models that are not there."""
+    if "spread" in report.names and among is None:
+        raise ValueError("ask: 'spread' is of models that replies have brought; give 'among'")
 
 
 def _together(questions: NDArray[np.intp], rows: NDArray[np.intp]) -> Iterator[tuple[int, NDArray[np.intp]]]:

@@ -111,7 +111,7 @@ def trained(plan: Plan, reached: Ids, out: Mapping[int, Fitted], replies: Replie
     answered = np.array(list(out), dtype=np.intp)
     late = [client for client in replies.lost if client in out]
     wanted = np.full(len(out), len(plan.wants), dtype=np.int64)
-    facts = np.array([len(fit.trained.facts) for fit in out.values()], dtype=np.int64)
+    facts = np.array([-1 if plan.quiet else len(fit.trained.facts) for fit in out.values()], dtype=np.int64)
     return Round(
         plan=plan,
         reached=reached,

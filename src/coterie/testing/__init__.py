@@ -7,6 +7,7 @@ from coterie.testing.contract import ContractError, check_fields, check_state
 from coterie.testing.federation import check_federation
 from coterie.testing.former import check_former
 from coterie.testing.listener import check_listener
+from coterie.testing.reporter import check_reporter
 from coterie.testing.selector import check_selector
 from coterie.testing.toy import CALM, ROUGH, Chances, Toy
 
@@ -23,6 +24,7 @@ __all__ = [
     "check_fields",
     "check_former",
     "check_listener",
+    "check_reporter",
     "check_selector",
     "check_state",
 ]

@@ -12,8 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie import seeds
 from coterie.federation import Ask, Split
+from coterie.privacy.budget import Budget, address_of_report
+from coterie.privacy.mechanisms import release
 from coterie.probe import Blur, Probe
 from coterie.replies import Meter, Replies
+from coterie.report import Number, Report
 from coterie.rules import Backbone
 from coterie.testing.linear import Flat, Samples
 
@@ -28,10 +31,15 @@ class ToyAsk(Ask):
     toy: Toy
     meter: Meter = field(default_factory=Meter)
     answers: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+    budget: Budget = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.budget = Budget(len(self.toy.roster))
 
     def open(self, t: int) -> None:
         """Starts a round."""
         self.meter = Meter()
+        self.budget.forget(t)
         chances = self.toy.chances
         self.answers = self.toy.happens(chances.answering, "answering", t) & self.toy.happens(chances.present, "present", t)
 
@@ -117,6 +125,52 @@ class ToyAsk(Ask):
         sent = {"model": 4 * told.size}
         self.spend(down=sent, up=sent, messages=len(asked))
         return told
+
+    def reports(
+        self, clients: ArrayLike, report: Report, about: ArrayLike = 0, *, among: Replies | None = None
+    ) -> Float[np.ndarray, "questions numbers"]:
+        models = self.toy.models if among is None else among.models
+        asked, rows = np.broadcast_arrays(np.asarray(clients, np.intp).ravel(), np.asarray(about, np.intp))
+        addresses = [address_of_report(report, row, among is not None) for row in rows.tolist()]
+
+        def tell(places: NDArray[np.intp]) -> NDArray[np.float64]:
+            told = []
+            for place in places.tolist():
+                client = int(asked[place])
+                truth = np.array([self._number(client, models, int(rows[place]), number) for number in report.names])
+                told.append(release(report, truth, seeds.rng(self.toy.seed, client, addresses[place])))
+            return np.array(told)
+
+        answers, fresh = self.budget.ask(report, asked, addresses, self.answers[asked], tell)
+        sent = len(fresh) if report.about_models else 0
+        self.spend(
+            down={"model": 4 * self.toy.layout.size * sent},
+            up={"report": 8 * len(fresh) * len(report.numbers)},
+            evaluations=sent,
+            messages=len(fresh),
+            epsilon=len(fresh) * report.epsilon,
+        )
+        return answers
+
+    def _number(self, client: int, models: Float32[np.ndarray, "rows dim"], row: int, number: Number) -> float:
+        toy, samples = self.toy, self.toy.samples[client]
+        match number:
+            case "size":
+                return float(toy.roster["size"][client])
+            case "loss" | "training_loss":
+                return float(toy.model.losses(models[row], samples["holdout" if number == "loss" else "train"]).mean())
+            case "gradient":
+                return float(np.linalg.norm(toy.model.gradient(models[row], samples["train"])))
+            case "gap":
+                return (self._brier(models[row], samples["holdout"]) - self._brier(models[row], samples["train"])) / 2
+            case "spread":
+                said = np.stack([np.exp(toy.model.outputs(model, samples["holdout"][0])) for model in models])
+                return float(said.var(axis=0, ddof=1).sum(axis=1).mean()) if len(models) > 1 else 0.0
+
+    def _brier(self, model: Flat, samples: Samples) -> float:
+        wrong = np.exp(self.toy.model.outputs(model, samples[0]))
+        wrong[np.arange(len(samples[1])), samples[1]] -= 1
+        return float((wrong**2).sum(axis=1).mean())
 
     def models(self, clients: ArrayLike) -> Float32[np.ndarray, "clients dim"]:
         asked, toy = np.asarray(clients, np.intp).ravel().tolist(), self.toy

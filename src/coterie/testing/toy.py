@@ -124,7 +124,9 @@ class Toy(Federation):
         judged = {"loss_before": self.models[row], "loss_after": trained.share}
         told = {name: float(self.model.losses(judged[name], self.samples[client]["holdout"]).mean()) for name in plan.wants}
         count = int(self.roster["size"][client])
-        return Reply(client, trained.share, count, t, {**trained.facts, **told}, float(count / self.roster["speed"][client]))
+        seconds = float(count / self.roster["speed"][client])
+        facts = {} if plan.quiet else {**trained.facts, **told}
+        return Reply(client, trained.share, 1 if plan.quiet else count, t, facts, seconds)
 
     def adopt(self, merge: Merge, replies: Replies) -> None:
         assert self._plan is not None, "train before adopt"
@@ -145,11 +147,15 @@ class Toy(Federation):
         return self.ask.meter
 
     def state(self) -> dict[str, Any]:
+        budget = self.ask.budget.state()
         held = {"models": self.models, "follows": self.follows, "held": self.held, "kept": self.kept, "round": self.round}
-        return {name: dict(value) if isinstance(value, dict) else value for name, value in held.items()}
+        return {"budget": budget} | {name: dict(value) if isinstance(value, dict) else value for name, value in held.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
+        self.ask.budget.restore(state["budget"])
         for name, value in state.items():
+            if name == "budget":
+                continue
             setattr(self, name, dict(value) if isinstance(value, dict) else value)
 
 
