@@ -215,3 +215,23 @@ def test_the_same_seed_gives_the_same_run():
 def test_impossible_settings_are_refused_by_name(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         FedCor(**{"per_round": 5, **wrong})
+
+
+def test_who_counts_and_who_is_leaned_to():
+    sizes = np.arange(1, 25) ** 2
+    for settings in ({"count": "clients"}, {"lean": 0.5}, {"count": "clients", "lean": -1.0}):
+        selector = FedCor(per_round=4, warmup=5, dims=4, refit_every=None, beta=1.0, **settings)
+        fed, records = run(selector, 8, sizes=sizes)
+        x = memory(records[6]).embeddings
+        share = np.full(24, 1 / 24) if "count" in settings else sizes / sizes.sum()
+        factors = (sizes / sizes.mean()) ** settings.get("lean", 0.0)
+        picked = dense_gp.pick(x @ x.T, share, factors, range(24), 4, 0.01)
+        assert records[7].asked.tolist() == sorted(picked)
+        assert fed.roster.share()[0] < 1 / 24
+
+
+def test_leaning_forgives_clients_without_samples():
+    selector = FedCor(per_round=2, warmup=1, dims=2, refit_every=None, lean=-1.0, iterations=2)
+    factors = selector._leaning(np.array([0, 5, 10]))
+    np.testing.assert_allclose(factors, [5, 1, 0.5])
+    assert (selector._leaning(np.zeros(3, np.int64)) == 1).all()

@@ -69,6 +69,10 @@ class FedCor(Selector):
     """Δt, rounds between trials; None never refits."""
     beta: float = 0.95
     """β, by which the factor of a chosen client falls."""
+    count: Literal["samples", "clients"] = "samples"
+    """What p_i counts: every sample alike, as in the paper, or every client alike."""
+    lean: float = 0.0
+    """Ours: a client's score counts (n_k / mean n) to this power; above 0 leans to clients that take more steps."""
     dims: int = 15
     """d, the length of an embedding."""
     noise: float = 0.01
@@ -104,6 +108,8 @@ class FedCor(Selector):
             ("warmup", "a whole number from 1", self.warmup >= 1),
             ("refit_every", "None or a whole number from 1", self.refit_every is None or self.refit_every >= 1),
             ("beta", "in [0, 1]", 0 <= self.beta <= 1),
+            ("count", "'samples' or 'clients'", self.count in ("samples", "clients")),
+            ("lean", "a finite number", np.isfinite(self.lean)),
             ("dims", "a whole number from 1", self.dims >= 1),
             ("noise", "a number above 0", 0 < self.noise < np.inf),
             ("discount", "in (0, 1]", 0 < self.discount <= 1),
@@ -133,8 +139,10 @@ class FedCor(Selector):
     def choose(self, view: View, state: Watched) -> Ids:
         if view.round <= self._random_rounds or not len(state.embeddings):
             return np.sort(draw(view.rng, view.present, self.per_round))
-        prior = Posterior.prior(state.embeddings, view.roster.share(), view.present)
-        factors = state.factors[view.present]
+        n = len(view.roster)
+        share = view.roster.share() if self.count == "samples" else np.full(n, 1 / n)
+        prior = Posterior.prior(state.embeddings, share, view.present)
+        factors = state.factors[view.present] * self._leaning(view.roster["size"])[view.present]
         view.note(view.present, score=prior.scores(factors, self.noise), factor=factors)
         return np.sort(view.present[most_telling(prior, factors, self.per_round, self.noise)])
 
@@ -150,6 +158,9 @@ class FedCor(Selector):
             factors[chosen] *= self.beta
             state = replace(state, factors=factors)
         return self._probe(view, state) if self.observe == "probe" else self._watch(view, plan, replies, state)
+
+    def _leaning(self, size: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.asarray((np.maximum(size, 1) / max(size.mean(), 1)) ** self.lean)
 
     @property
     def _random_rounds(self) -> int:
