@@ -1,5 +1,6 @@
 """A grid of Flower in this process, that calls real client apps with real contexts at once."""
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -38,6 +39,8 @@ class Near(Grid):
     """Nodes that cannot be seen now."""
     dead: set[int] = field(default_factory=set)
     """Nodes that are seen and do not answer."""
+    slow: dict[int, float] = field(default_factory=dict)
+    """Seconds after which the replies of some nodes come."""
     backwards: bool = False
     """Whether replies come in the opposite order."""
     log: list[fl.Message] = field(default_factory=list)
@@ -45,7 +48,7 @@ class Near(Grid):
     def __post_init__(self) -> None:
         self.configs, known = {}, self.configs
         self.contexts: dict[int, fl.Context] = {}
-        self.numbers, self.box = count(1), {}
+        self.numbers, self.box, self.ready = count(1), {}, {}
         for node, config in known.items():
             self.join(node, config)
 
@@ -76,11 +79,13 @@ class Near(Grid):
             if node not in self.dead | self.gone:
                 fault = self.faults.get(node, good)
                 self.box[number] = fault(message, lambda m=message: self._reply(m))
+                self.ready[number] = time.monotonic() + self.slow.get(node, 0.0)
             numbers.append(number)
         return numbers
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[fl.Message]:
-        found = [reply for number in sorted(message_ids, key=int) for reply in self.box.pop(number, [])]
+        there = [number for number in sorted(message_ids, key=int) if self.ready.get(number, 0.0) <= time.monotonic()]
+        found = [reply for number in there for reply in self.box.pop(number, [])]
         return found[::-1] if self.backwards else found
 
     def send_and_receive(self, messages: Iterable[fl.Message], *, timeout: float | None = None) -> Iterable[fl.Message]:

@@ -13,7 +13,7 @@ import flwr.common as fl
 from flwr.client import ClientApp
 
 from coterie import catalog
-from coterie.aggregators import BySize, Krum
+from coterie.aggregators import BySize, Krum, Mean, Median
 from coterie.backbones import SGD, Ditto, FedL2P, FineTune, Prox
 from coterie.coalitions import Fixed
 from coterie.federation import Steps
@@ -206,6 +206,47 @@ def test_a_round_ends_with_whoever_answers_by_the_deadline(killed):
         assert record.used.tolist() == list(range(killed, 6))
         assert record.lost == dict.fromkeys(range(killed), "late")
         assert federation.round == 1
+
+
+def test_a_reply_after_the_deadline_is_late_and_never_used():
+    with small() as simulation:
+        near, federation = far(simulation)
+        near.slow = {NODES[1]: 0.6}
+        recipe = Central(SGD(STEPS), BySize(), Uniform(6), deadline=0.3)
+        records = play(recipe, federation, 3)
+        for _ in range(3):
+            started = time.monotonic()
+            record = next(records)
+            assert time.monotonic() - started < 0.3 + 2
+            assert record.lost == {1: "late"} and record.used.tolist() == [0, 2, 3, 4, 5]
+            time.sleep(0.4)  # the reply comes now, and nobody takes it for the next round's
+
+
+def test_a_round_of_a_method_that_asks_ends_too():
+    """Each question waits for whoever freezes as long as it may, then training to its deadline."""
+    with small() as simulation:
+        near, federation = far(simulation, patience=0.3)
+        near.dead = {NODES[0], NODES[4]}
+        started = time.monotonic()
+        recipe = Central(SGD(STEPS), BySize(), PowerOfChoice(3, 6), deadline=0.3)
+        (record,) = play(recipe, federation, 1)
+        assert time.monotonic() - started < 0.3 + 0.3 + 2
+        assert set(record.used.tolist()) <= {1, 2, 3, 5}
+
+
+def test_who_lies_about_its_count_gets_its_weight_where_counts_weigh_and_nowhere_else():
+    """A count that could be cannot be told from a true one; averages that do without counts do without the lie."""
+    for average, moved in ((BySize(), True), (Mean(), False), (Median(), False)):
+        models = {}
+        for count in (None, 10**6):
+            with small() as simulation:
+                near, federation = far(simulation)
+                if count is not None:
+                    near.faults[NODES[2]] = lying(with_told(count=count))
+                (record,) = play(Central(SGD(STEPS), average, These((1, 2, 4))), federation, 1)
+                assert record.used.tolist() == [1, 2, 4]
+                models[count] = federation.models
+        assert (not np.allclose(models[None], models[10**6], atol=1e-4)) == moved
 
 
 def test_with_too_few_replies_nothing_changes():

@@ -133,6 +133,21 @@ def test_a_broken_reply_does_not_reach_the_inner_strategy(family):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("count", [0, -3, float("nan"), 2**62])
+def test_a_count_that_cannot_be_does_not_reach_the_inner_strategy(count):
+    def lie(answer):
+        answer.content["metrics"] = MetricRecord({**answer.content["metrics"], "num-examples": count})
+        return [answer]
+
+    near, strategy = quick(), wrapped(These((1, 2, 5)), small(nodes=3))
+    near.faults[NODES[2]] = lying(lie)
+    result = strategy.start(near, quickstart.initial(), num_rounds=1)
+    assert "count" in strategy.replies.rejected[2]
+    without = wrapped(These((1, 5))).start(quick(), quickstart.initial(), num_rounds=1)
+    for one, other in zip(result.arrays.to_numpy_ndarrays(), without.arrays.to_numpy_ndarrays(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_killed_and_late_nodes_are_lost_and_the_round_goes_on():
     near, strategy = quick(), wrapped(These((0, 1, 2, 3)), small(nodes=4))
     messages = list(strategy.configure_train(1, quickstart.initial(), ConfigRecord(), near))

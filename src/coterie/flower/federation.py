@@ -67,7 +67,8 @@ class FlowerFederation(Federation):
             model: The first model.
             clients: How many clients to wait for; if None, until nobody new has come for some seconds.
             seed: Everything random comes from it.
-            patience: Seconds after which an answer, or a reply without a deadline, is given up.
+            patience: Seconds after which an answer, or a reply without a deadline, is given up. A round takes its
+                deadline at most, and this for each question that somebody leaves unanswered.
             arrival: Seconds to wait for the clients.
             evaluate_every: Models are judged every so many rounds.
             judge: Says how good the models are; without one nobody does.
@@ -82,7 +83,7 @@ class FlowerFederation(Federation):
         self.grid, self.layout, self.seed, self.patience = grid, layout, seed, patience
         self.evaluate_every, self.judge, self.remember, self.door = evaluate_every, judge, remember, door
         self.closing, self.portable = closing, portable
-        self.nodes = Nodes(grid, patience)
+        self.nodes = Nodes(grid)
         found = self.nodes.wait_for(clients, arrival)
         said = [self.nodes.about(node) for node in found.values()]
         facts = {name: np.asarray(values) for name, values in (columns or {}).items()}

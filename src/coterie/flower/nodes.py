@@ -21,6 +21,8 @@ CONFIGURED = ("partition-id", "client-key")
 """Entries of a node's configuration that say who it is, the first that is there."""
 TRIES = 3
 """Times that a node may answer without sense before it is left alone."""
+AGAIN = 600.0
+"""Seconds after which a node that does not answer is asked again."""
 GLANCE = 2.0
 """Seconds that a round waits for what new nodes say; who takes longer joins a later round."""
 LOST = (ErrorCode.MESSAGE_UNAVAILABLE, ErrorCode.REPLY_MESSAGE_UNAVAILABLE, ErrorCode.NODE_UNAVAILABLE)
@@ -48,8 +50,6 @@ class Nodes:
     """The nodes of a grid and the clients behind them. Each new node is asked once."""
 
     grid: Grid
-    patience: float
-    """Seconds after which a node that does not answer is asked again."""
     asked: dict[int, dict[str, Any]] = field(default_factory=dict)
     """What each node said of itself; empty for one that could not be understood."""
     misses: dict[int, int] = field(default_factory=dict)
@@ -114,11 +114,11 @@ class Nodes:
     def _ask(self, nodes: list[int], model: ArrayRecord | None) -> None:
         """Asks nodes that have no question yet, or one so old that it is lost."""
         now = time.monotonic()
-        new = [node for node in nodes if node not in self._letters or now - self._letters[node].sent > self.patience]
+        new = [node for node in nodes if node not in self._letters or now - self._letters[node].sent > AGAIN]
         if not new:
             return
         content = models_record([] if model is None else [model], {"round": 0})
-        messages = [Message(content, node, HELLO, ttl=max(self.patience, 1.0)) for node in new]
+        messages = [Message(content, node, HELLO, ttl=AGAIN) for node in new]
         for node, number in zip(new, self.grid.push_messages(messages), strict=True):
             self._letters[node] = Letter(str(number), now)
 

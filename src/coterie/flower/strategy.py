@@ -179,7 +179,7 @@ class CoterieStrategy(Strategy):  # type: ignore[misc] # flwr is an extra
     def _present(self, grid: Grid, arrays: ArrayRecord) -> dict[int, int]:
         """The nodes of the clients that are there; the first time it waits for them."""
         if self._nodes is None:
-            self._nodes = Nodes(grid, self.patience)
+            self._nodes = Nodes(grid)
             found = self._nodes.wait_for(self.clients, self.arrival, arrays)
             sizes = [self._nodes.about(node).get("size", 1) for node in found.values()]
             self.roster = Roster(tuple(found), {"size": np.maximum(np.array(sizes, np.int64), 0)})
