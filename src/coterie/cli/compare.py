@@ -117,6 +117,7 @@ def start(
     every: float,
     json: str | None,
     workers: int | None = None,
+    superlink: str | None = None,
 ) -> None:
     """Starts a run and plays it to its end."""
     from coterie.cli.playing import play
@@ -126,4 +127,4 @@ def start(
     grid.check_jobs(jobs)
     name = file.stem if file else run.name_of(experiment)
     store = run.start(experiment, out or run.free_name(Path("runs"), name), where)
-    play(store, experiment, jobs=jobs, on=on, every=every, json=json, workers=workers)
+    play(store, experiment, jobs=jobs, on=on, every=every, json=json, workers=workers, superlink=superlink)

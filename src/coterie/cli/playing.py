@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from coterie.cli import said, tables
-from coterie.experiments import cell, grid, run, summary
+from coterie.experiments import cell, grid, on_superlink, run, summary
 from coterie.experiments.locks import BusyError
 from coterie.experiments.material import write_report
 from coterie.experiments.problems import BadInputError, Problem
@@ -39,12 +39,16 @@ def play(
     every: float = 2.0,
     json: str | None = None,
     workers: int | None = None,
+    superlink: str | None = None,
 ) -> None:
-    """Plays what is left of a run. Exits with 1 if it failed or was stopped."""
+    """Plays what is left of a run, if so wished on a SuperLink. Exits with 1 if it failed or was stopped."""
     screen = said.console(progress=True)
     try:
         with watched(store):
-            outcomes = list(grid.play(store, experiment, jobs=jobs, on=on, every=every, workers=workers))
+            if superlink is None:
+                outcomes = list(grid.play(store, experiment, jobs=jobs, on=on, every=every, workers=workers))
+            else:
+                outcomes = list(on_superlink.play(store, superlink, clients=experiment.clients, every=every))
     except BusyError as busy:
         raise BadInputError([Problem("", str(busy))]) from None
     failed = [one for one in outcomes if one.state == "failed"]

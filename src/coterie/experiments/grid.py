@@ -42,7 +42,7 @@ def play(
     settings = Settings(workers=workers if jobs == 1 else 1, every=every)
     tasks = [delayed(cell.run)(store.folder, experiment, one, settings) for one in cells]
     store.stop.unlink(missing_ok=True)
-    with held(store.folder / "lock"), _interruptible(store), _backend(on, jobs):
+    with held(store.folder / "lock"), interruptible(store), _backend(on, jobs):
         try:
             yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(tasks)
         finally:
@@ -113,7 +113,7 @@ def ignore_interrupts() -> None:
 
 
 @contextmanager
-def _interruptible(store: Store) -> Iterator[None]:
+def interruptible(store: Store) -> Iterator[None]:
     """Turns Ctrl-C and a polite request to end into a request to stop after the current round."""
     if threading.current_thread() is not threading.main_thread():
         yield

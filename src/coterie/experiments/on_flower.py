@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie.data import Partition
+from coterie.experiments import config
 from coterie.experiments.experiment import Experiment
 from coterie.experiments.problems import BadInputError, Problem
 from coterie.simulation import Simulation, World
@@ -54,7 +56,10 @@ def build(experiment: Experiment, partition: Path, seed: int, workers: int | Non
 
     local = _simulation(experiment, partition, seed)
     grid = _grid(replace(experiment, entries=()), len(local.clients), workers or len(os.sched_getaffinity(0)))
-    begin(grid, grid.get_node_ids(), {"partition": str(partition.resolve()), "seed": seed}, PATIENCE)
+    role = {"seed": seed, "partition": str(partition.resolve())}
+    if grid is _lent.grid:  # its nodes may be on other machines
+        role = {"seed": seed, "experiment": config.text(experiment)}
+    begin(grid, grid.get_node_ids(), role, PATIENCE)
     return FlowerFederation(
         grid,
         local.layout,
@@ -68,18 +73,49 @@ def build(experiment: Experiment, partition: Path, seed: int, workers: int | Non
     )
 
 
+@contextmanager
+def lent(grid: Any) -> Iterator[None]:
+    """Federations that are built meanwhile use this grid, whose nodes run `Held()`, and start no simulation."""
+    _lent.grid = grid
+    try:
+        yield
+    finally:
+        _lent.grid = None
+
+
 def leave() -> None:
     """Ends Flower's simulation, if one goes on in this process."""
     while _hosts:
         _hosts.popitem()[1].close()
 
 
+@dataclass
+class Lent:
+    """A grid that is somebody else's."""
+
+    grid: Any = None
+
+
+_lent = Lent()
 _hosts: dict[tuple[Experiment, int, int], Hosted] = {}
 """The simulation that goes on in this process: starting one takes as long as many rounds."""
 
 
 def _grid(experiment: Experiment, nodes: int, workers: int) -> Any:
-    """The grid of the simulation, when all nodes are on it."""
+    """The grid, when all nodes are on it: one that was lent, or that of the simulation."""
+    grid = _hosted(experiment, nodes, workers) if _lent.grid is None else _lent.grid
+    ends = time.monotonic() + PATIENCE
+    while (there := len(list(grid.get_node_ids()))) < nodes:
+        if time.monotonic() > ends:
+            raise TimeoutError(f"flower: {there} of {nodes} nodes came within {PATIENCE:g} seconds")
+        time.sleep(0.05)
+    if there > nodes:
+        raise ValueError(f"clients: there are {nodes} in the experiment and {there} nodes; it needs as many")
+    return grid
+
+
+def _hosted(experiment: Experiment, nodes: int, workers: int) -> Any:
+    """The grid of a simulation of Flower that goes on in this process."""
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     from coterie.flower.client import client_app
@@ -89,12 +125,7 @@ def _grid(experiment: Experiment, nodes: int, workers: int) -> Any:
     if which not in _hosts or not _hosts[which].alive:
         leave()
         _hosts[which] = Hosted(client_app(Held(experiment), portable=True), nodes, workers)
-    grid, ends = _hosts[which].grid, time.monotonic() + PATIENCE
-    while len(list(grid.get_node_ids())) < nodes:
-        if time.monotonic() > ends:
-            raise TimeoutError(f"flower: its simulation has not all {nodes} nodes after {PATIENCE:g} seconds")
-        time.sleep(0.05)
-    return grid
+    return _hosts[which].grid
 
 
 @dataclass(frozen=True)
@@ -117,7 +148,7 @@ class Judge:
             others,
             usual=local.usual_loss,
             round=federation.round,
-            tuned=local.tuning(bool(others)),
+            tuned=local.tuning(bool(federation.trained)),
         )
 
 
@@ -125,31 +156,39 @@ class Judge:
 class Held:
     """What a node holds, by its number and its role; light, since it travels to every worker with every message."""
 
-    experiment: Experiment
+    experiment: Experiment | None = None
+    """If None the role says it, and which samples a client holds is drawn anew: nothing but the role has to travel."""
 
     def __call__(self, context: Any) -> Holding:
         from coterie.flower.holding import Holding
         from coterie.flower.keepsakes import ROLE
 
         role = context.state[ROLE]
-        name = (role["partition"], role["seed"])
+        name = tuple(sorted(role.items()))
         if name not in _made:
             _made.clear()
-            _made[name] = _simulation(self.experiment, Path(role["partition"]), role["seed"])
+            _made[name] = self._simulation(**role)
         local = _made[name]
         assert isinstance(local.crew, Alone)  # it was built with one worker
         return Holding(local.crew.path, local.clients, int(context.node_config["partition-id"]), role["seed"])
 
+    def _simulation(self, seed: int, partition: str = "", experiment: str = "") -> Simulation:
+        told = self.experiment or config.parse(experiment)[0]
+        return _simulation(told, Path(partition) if partition else None, seed)
 
-_made: dict[tuple[str, int], Simulation] = {}
+
+_made: dict[tuple[tuple[str, Any], ...], Simulation] = {}
 """The last that this process made: a worker serves one federation at a time."""
 
 
-def _simulation(experiment: Experiment, partition: Path, seed: int) -> Simulation:
+def _simulation(experiment: Experiment, partition: Path | None, seed: int) -> Simulation:
     from coterie.experiments import federations
 
     dataset = federations.load(experiment, seed)
-    parted: Partition = federations.partition_of(partition, dataset)
+    if partition is None:
+        parted = experiment.partition.split(dataset, experiment.clients, seed)
+    else:
+        parted = federations.partition_of(partition, dataset)
     return federations.build(experiment, dataset, parted, seed, workers=1)
 
 
