@@ -1,8 +1,11 @@
 """How the house is built: what may import what, where tests stand, and what a room exports."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from coterie.rooms import ROOMS, rules
 HOME = Path(__file__).parents[1]
 SOURCE = HOME / "src" / "coterie"
 HEAVY = {"torch", "flwr", "ray", "fastapi", "sklearn", "pandas", "matplotlib"}
+BROUGHT = {"ray": "flwr", "starlette": "fastapi", "pydantic": "fastapi"}  # an extra is sure to bring them
 FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "core", "misc"}
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
 
@@ -31,6 +35,39 @@ def test_importing_coterie_is_light():
     runs = [python(code).splitlines() for _ in range(3)]
     assert min(float(run[0]) for run in runs) < 0.8
     assert not HEAVY & set(runs[0][1].split())
+
+
+def test_what_is_imported_is_declared():
+    """A fresh installation has nothing but what the project asks for: no luck by what an extra happens to bring along."""
+    project = tomllib.loads((HOME / "pyproject.toml").read_text())["project"]
+    always = {named(line) for line in project["dependencies"]}
+    extra = {named(line) for name, lines in project["optional-dependencies"].items() if name != "dev" for line in lines}
+    brings = packages_distributions()
+    for path in SOURCE.rglob("*.py"):
+        for late, package in imported(path):
+            dists = {named(one) for one in [BROUGHT.get(package, package), *brings.get(package, [])]}
+            allowed = always | extra if late or path.parent.name in ("flower", "service", "routes", "versions") else always
+            assert package in sys.stdlib_module_names or dists & allowed, f"{path.relative_to(HOME)} imports {package}"
+
+
+def named(line):
+    """The name of a distribution, as it is compared."""
+    return re.split(r"[^\w.-]", line)[0].lower().replace("_", "-")
+
+
+def imported(path):
+    """The packages that a file imports, and whether only inside a function; imports for types do not count."""
+    tree = ast.parse(path.read_text())
+    for_types = {
+        id(n) for b in ast.walk(tree) if isinstance(b, ast.If) and "TYPE_CHECKING" in ast.unparse(b.test) for n in ast.walk(b)
+    }
+    late = {id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef) for n in ast.walk(f)}
+    for node in ast.walk(tree):
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else names
+        for name in names:
+            if id(node) not in for_types and name.split(".")[0] != "coterie":
+                yield id(node) in late, name.split(".")[0]
 
 
 def test_the_catalog_and_its_rules_do_without_what_is_heavy():

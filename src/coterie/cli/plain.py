@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import click
 import typer
 from typer.core import TyperCommand
 
@@ -13,7 +12,7 @@ from typer.core import TyperCommand
 class Plain(TyperCommand):
     """A command whose help is plain text."""
 
-    def get_help(self, ctx: click.Context) -> str:
+    def get_help(self, ctx: Any) -> str:  # a context of Click, which newer Typers bring along under another name
         """Typer escapes brackets for Rich even where Rich is not asked to print them."""
         return super().get_help(ctx).replace("\\[", "[")
 
