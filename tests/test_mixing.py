@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from coterie.backbones import SGD
-from coterie.mixing import Mixing, Statistic, chain, rows_to_one
+from coterie.mixing import Among, Mixing, Statistic, Taught, chain, product, rows_to_one
 from coterie.plan import Plan
 from coterie.replies import Reply, admit
 
@@ -29,6 +29,25 @@ def test_mixing_equals_a_loop_over_targets(weights):
     mixing = rows_to_one(sparse.csr_array(weights))
     np.testing.assert_allclose(mixing.apply(models, kept), plain(weights, models, kept), rtol=1e-5, atol=1e-6)
     assert mixing.uses().tolist() == (weights.sum(axis=0) > 0).tolist()
+
+
+@pytest.mark.parametrize("density", [0.05, 0.5, 1.0])
+def test_many_weights_are_multiplied_alike_whichever_way(density, monkeypatch):
+    rng = np.random.default_rng(3)
+    weights = sparse.csr_array((rng.random((40, 30)) < density) * rng.random((40, 30)), dtype=np.float32)
+    models = rng.normal(size=(30, 4)).astype(np.float32)
+    expected = weights.toarray().astype(float) @ models
+    for crowded in (1, 10**9):
+        monkeypatch.setattr("coterie.mixing.CROWDED", crowded)
+        np.testing.assert_allclose(product(weights, models), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_shares_say_what_of_each_target_each_reply_is():
+    inner = Mixing(sparse.csr_array(np.array([[0.25, 0.75], [0, 1.0]])))
+    among = Among(inner, np.array([True, False, True]), {1: "a copy"})
+    assert among.shares.toarray().tolist() == [[0.25, 0, 0.75], [0, 0, 1]]
+    assert Among(Statistic(inner.weights, np.sum), np.array([True, True]), {}).shares is None
+    assert Taught(inner, np.zeros((2, 1), np.float32)).shares is inner.shares
 
 
 def test_leaders_are_a_product_of_two_mixings():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy import sparse
 
 from coterie.federation import Federation, Scores, View
 from coterie.mixing import Merge
@@ -43,6 +44,8 @@ class Record:
     coalitions: Coalitions | None = None
     merge: Merge | None = None
     """What became of the replies."""
+    listening: sparse.csr_array | None = None
+    """Where there is no server, clients × clients: how much of each one's model is what the other trained."""
     state: Any = None
     """The recipe's state after the round: pass it to `play` to go on."""
 
@@ -68,6 +71,7 @@ class Record:
             why=plan.why,
             coalitions=plan.coalitions,
             merge=merge,
+            listening=_listening(view, plan, replies, merge),
             state=state,
         )
 
@@ -80,3 +84,11 @@ class Record:
     def loss(self) -> float:
         """On the global test set; NaN in a round that was not evaluated."""
         return float("nan") if self.scores is None else self.scores.loss
+
+
+def _listening(view: View, plan: Plan, replies: Replies, merge: Merge) -> sparse.csr_array | None:
+    shares = merge.shares if plan.route == "peers" else None
+    if shares is None:
+        return None
+    cells, count = shares.tocoo(), len(view.roster)
+    return sparse.csr_array((cells.data, (cells.row, replies.clients[cells.col])), shape=(count, count))

@@ -127,3 +127,33 @@ def test_purity_of_random_embeddings_is_that_of_chance():
     dice = np.random.default_rng(1)
     found = figures.purity(dice.normal(size=(500, 5)), dice.integers(10, size=500))
     assert 0.03 < found < 0.2
+
+
+def heard():
+    """Four clients in two pairs; round 1 everybody hears everybody, round 3 each its twin."""
+    truth = np.kron(np.eye(2), np.full((2, 2), 0.9)) + np.diag([0.1] * 4)
+    everybody = [(1, i, j, 0.25) for i in range(4) for j in range(4)]
+    twins = [(3, i, j, 0.5) for i in range(4) for j in (i, i ^ 1)]
+    weights = pd.DataFrame(everybody + twins, columns=["round", "client", "heard", "weight"])
+    return figures.Heard(pd.concat([weights.assign(seed=5), weights.assign(seed=6)]), {5: truth, 6: truth})
+
+
+def test_likeness_of_the_heard_is_the_mean_over_the_weight_on_others():
+    picture = figures.likeness({"b": heard()}, ["a", "b"])
+    assert picture.data["round"].tolist() == [1, 3]
+    np.testing.assert_allclose(picture.data["likeness"], [0.3, 0.9])
+    assert figures.colors(["a", "b"])["b"] in picture.svg
+    ET.fromstring(picture.svg)
+
+
+def test_whom_clients_listen_to_is_drawn_with_the_like_side_by_side():
+    one = heard()
+    mixed = np.array([2, 0, 3, 1])  # twins are 0 and 2, 1 and 3
+    truth = one.likeness[5][np.ix_(mixed, mixed)]
+    order = figures.alike_together(truth)
+    assert np.diag(truth[np.ix_(order, order)], 1).tolist() == [0.9, 0.0, 0.9]
+    picture = figures.listening("m: x", one)
+    assert picture.name == "listening-m-x" and "Seed 5" in picture.caption
+    assert sorted(picture.data["round"].unique()) == [1, 3] and len(picture.data) == 16 + 8
+    assert picture.svg.count("<image") == 3
+    ET.fromstring(picture.svg)

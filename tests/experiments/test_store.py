@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import coterie as ct
-from coterie.experiments import decisions, run
+from coterie.experiments import decisions, listening, material, run
 from coterie.experiments.comparison import resume
 from coterie.experiments.store import Store
 from tests.experiments import tiny
@@ -61,6 +61,31 @@ def test_the_log_and_the_rounds_agree(done):
     for row in table.itertuples():
         assert sorted(row.chosen) == asked.get((row.method, row.seed, row.round), [])
         assert list(row.chosen_keys) == [named[client] for client in row.chosen]
+
+
+def test_who_listened_to_whom_is_written_down_where_there_is_no_server(done):
+    table, log = ct.results(done.folder), listening(done.folder)
+    assert set(log["method"]) == {"gossip"}
+    sums = log.groupby(["seed", "round", "client"])["weight"].sum()
+    np.testing.assert_allclose(sums, 1, atol=1e-5)
+    for row in table[table["method"] == "gossip"].itertuples():
+        heard = log[(log["seed"] == row.seed) & (log["round"] == row.round)]["heard"]
+        assert set(heard) == set(row.used)
+
+
+def test_a_report_shows_whom_clients_listened_to(done):
+    made = material.of_run(done)
+    assert set(made.heard) == {"gossip"}
+    assert made.heard["gossip"].likeness[1].shape == (8, 8)
+
+
+def test_only_the_heaviest_of_many_are_written_down(blobs, tmp_path, monkeypatch):
+    monkeypatch.setattr("coterie.experiments.rows.LOUDEST", 2)
+    store = tiny.begin(blobs, tmp_path / "run", methods=("afind-plus",))
+    tiny.play(store)
+    log = listening(store.folder)
+    assert log.groupby(["round", "client"]).size().max() == 2
+    assert log.groupby(["round", "client"])["weight"].sum().max() <= 1
 
 
 def test_bytes_by_kind_add_up(done):

@@ -66,7 +66,8 @@ def play(store: Store, every: float = 2.0, workers: int = 1) -> None:
 
 
 def tables(store: Store) -> dict[str, bytes]:
-    return {name: store.table(name).read_bytes() for name in ("rounds", "decisions")}
+    found = {name: store.table(name) for name in ("rounds", "decisions", "listening")}
+    return {name: path.read_bytes() for name, path in found.items() if name != "listening" or path.is_file()}
 
 
 def in_child(work, kill_after: float | None = None) -> int:

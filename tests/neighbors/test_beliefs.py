@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.neighbors.beliefs import Beliefs, cosines
+from coterie.neighbors.beliefs import Beliefs, cosines, cosines_within
 from coterie.neighbors.topologies import graph
 from tests.oracles import afind
 
@@ -55,3 +55,22 @@ def test_a_restart_keeps_what_is_known_but_contacts_everybody():
 def test_what_is_not_known_has_no_cosine():
     ours = np.array([[1.0, 1.0], [np.nan, 0.0], [0.0, 0.0]])
     assert np.isnan(cosines(ours, np.ones((3, 2)))).tolist() == [False, True, False]
+
+
+@given(st.integers(1, 12), st.integers(0, 80), st.integers(0, 999))
+def test_cosines_within_a_table_are_those_of_its_pairs(count, pairs, seed):
+    """Few pairs go pair by pair, many by blocks: 12 rows are dense from 18 pairs on."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((count, 5)).astype(np.float32)
+    rows[rng.random(count) < 0.2] = 0
+    rows[rng.random(count) < 0.2] = np.nan
+    ours, theirs = rng.integers(0, count, (2, pairs))
+    np.testing.assert_allclose(cosines_within(rows, ours, theirs), cosines(rows[ours], rows[theirs]), atol=1e-6)
+
+
+def test_blocks_cut_a_table_of_any_size(monkeypatch):
+    monkeypatch.setattr("coterie.neighbors.beliefs.AT_ONCE", 7)
+    rows = np.random.default_rng(1).standard_normal((9, 3))
+    ours, theirs = np.divmod(np.random.default_rng(2).permutation(81), 9)
+    np.testing.assert_allclose(cosines_within(rows, ours, theirs), cosines(rows[ours], rows[theirs]), atol=1e-9)
+    np.testing.assert_allclose(cosines_within(rows, ours[:5], theirs[:5]), cosines(rows[ours[:5]], rows[theirs[:5]]), atol=1e-9)

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from coterie.experiments.comparison import Comparison, compare, resume
     from coterie.experiments.problems import BadInputError
-    from coterie.experiments.store import decisions, results
+    from coterie.experiments.store import decisions, listening, results
 
 _NAMES = {
     "BadInputError": "problems",
     "Comparison": "comparison",
     "compare": "comparison",
     "decisions": "store",
+    "listening": "store",
     "results": "store",
     "resume": "comparison",
 }
@@ -25,4 +26,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'coterie.experiments' has no attribute '{name}'")
 
 
-__all__ = ["BadInputError", "Comparison", "compare", "decisions", "results", "resume"]
+__all__ = ["BadInputError", "Comparison", "compare", "decisions", "listening", "results", "resume"]

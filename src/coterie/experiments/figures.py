@@ -57,6 +57,25 @@ class Embedded:
 
 
 @dataclass(frozen=True, eq=False)
+class Heard:
+    """Who listened to whom, and who is like whom in truth."""
+
+    weights: pd.DataFrame
+    """Seed, round, client, heard and weight, of the rounds that were evaluated."""
+    likeness: Mapping[int, NDArray[np.float64]]
+    """For each seed clients × clients: what part of the labels two clients have in common."""
+
+    def others(self) -> pd.DataFrame:
+        """The weights on others than oneself, with how like these are; of the seeds whose data are known."""
+        known = self.weights[(self.weights["client"] != self.weights["heard"]) & self.weights["seed"].isin(self.likeness)]
+        parts = [
+            part.assign(likeness=self.likeness[int(str(seed))][part["client"], part["heard"]])
+            for seed, part in known.groupby("seed")
+        ]
+        return pd.concat(parts) if parts else known.assign(likeness=np.empty(0))
+
+
+@dataclass(frozen=True, eq=False)
 class Picture:
     """A figure, what it says, and its data."""
 
@@ -249,8 +268,85 @@ def embeddings(method: str, learned: Embedded) -> Picture:
     word = " and number: the label of which it holds most" if named else ""
     caption = f"Seed {learned.seed}, after round {learned.round}. A dot a client; color{word}.{near}"
     data = pd.DataFrame({"client": np.arange(len(flat)), "x": flat[:, 0], "y": flat[:, 1], "label": labels})
-    word = re.sub(r"\W+", "-", method).strip("-")
-    return Picture(f"embeddings-{word}", f"Clients as {method} sees them", caption, figure, data)
+    return Picture(f"embeddings-{_word(method)}", f"Clients as {method} sees them", caption, figure, data)
+
+
+def likeness(heard: Mapping[str, Heard], methods: Sequence[str]) -> Picture:
+    """How like those are whom clients listen to, over the rounds, beside how like clients are to one another at all."""
+    figure, axes = _axes()
+    table, palette = [], colors(methods)
+    for method, one in heard.items():
+        others = one.others()
+        if not len(others):
+            continue
+        others = others.assign(part=others["weight"] * others["likeness"])
+        sums = others.groupby(["seed", "round"])[["part", "weight"]].sum()
+        found = (sums["part"] / sums["weight"]).groupby("round").mean()
+        axes.plot(found.index, found, color=palette[method], linewidth=1.8, marker="o", markersize=3, label=method)
+        table.append(pd.DataFrame({"method": method, "round": found.index, "likeness": found.to_numpy()}))
+    chance = [_others(matrix).mean() for one in heard.values() for matrix in one.likeness.values()]
+    axes.axhline(float(np.mean(chance)), color="#222222", linewidth=0.9, linestyle=(0, (4, 3)))
+    axes.annotate("all pairs", (1, np.mean(chance)), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8)
+    axes.set_xlabel("round")
+    axes.set_ylabel("labels in common with those heard")
+    axes.set_ylim(0, 1.02)
+    axes.yaxis.set_major_formatter(PERCENT)
+    _legend(axes, len(table))
+    caption = "Mean over the weight that clients give to others, over seeds. Who hears nobody else does not count."
+    return Picture("likeness-of-the-heard", "Do clients listen to the like?", caption, figure, _concat(table))
+
+
+def listening(method: str, heard: Heard) -> Picture:
+    """Who listens to whom in the first, the middle and the last of the evaluated rounds, beside who is like whom."""
+    seed, matrix = next(iter(sorted(heard.likeness.items())))
+    mine = heard.weights[heard.weights["seed"] == seed]
+    rounds = np.unique(mine["round"])
+    chosen = list(dict.fromkeys(rounds[[0, (len(rounds) - 1) // 2, -1]].tolist()))
+    order = alike_together(matrix)
+    place = np.argsort(order)
+    with _style():
+        figure = Figure(figsize=(SIZE[0], 1.95), layout="constrained")
+        row = figure.subplots(1, 1 + len(chosen))
+    panels = [("labels in common", matrix[np.ix_(order, order)], 1.0)]
+    for t in chosen:
+        of = mine[(mine["round"] == t) & (mine["client"] != mine["heard"])]
+        weights = np.zeros_like(matrix)
+        weights[place[of["client"]], place[of["heard"]]] = of["weight"]
+        panels.append((f"round {t}", weights, max(float(weights.max()), 1e-12)))
+    for axes, (title, values, most) in zip(row, panels, strict=True):
+        axes.imshow(values, cmap="Greys", vmin=0, vmax=most, interpolation="nearest", aspect="equal")
+        axes.set_title(title, fontsize=8)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.grid(visible=False)
+    caption = (
+        f"Seed {seed}. Rows: who listens; columns: to whom; clients with like labels side by side. "
+        "Left: the truth. Then the weight on others than oneself, black the heaviest of its round."
+    )
+    data = mine[mine["round"].isin(chosen)][["round", "client", "heard", "weight"]]
+    return Picture(f"listening-{_word(method)}", f"Whom {method} has clients listen to", caption, figure, data)
+
+
+def alike_together(matrix: NDArray[np.float64]) -> NDArray[np.intp]:
+    """An order of the clients in which those with much in common stand side by side.
+
+    >>> alike_together(np.array([[1.0, 0.1, 0.9], [0.1, 1.0, 0.0], [0.9, 0.0, 1.0]])).tolist()
+    [1, 0, 2]
+    """
+    from scipy.cluster.hierarchy import leaves_list, linkage
+
+    if len(matrix) < 3:
+        return np.arange(len(matrix))
+    apart = 1 - matrix[np.triu_indices(len(matrix), 1)]
+    return np.asarray(leaves_list(linkage(apart, "average", optimal_ordering=True)), np.intp)
+
+
+def _others(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(matrix[~np.eye(len(matrix), dtype=bool)])
+
+
+def _word(method: str) -> str:
+    return re.sub(r"\W+", "-", method).strip("-")
 
 
 def purity(rows: NDArray[np.float64], labels: NDArray[np.int64]) -> float:

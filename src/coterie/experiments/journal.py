@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from coterie.experiments import rows, whole
 from coterie.record import Record
 
-_NAME = re.compile(r"(rounds|decisions|timings)-(\d+)-(\d+)\.parquet")
+_NAME = re.compile(r"(rounds|decisions|timings|listening)-(\d+)-(\d+)\.parquet")
+
+EVERY = (*rows.SOME, *rows.TABLES)
 
 
 @dataclass
@@ -28,7 +30,7 @@ class Journal:
     seed: int
     keys: NDArray[np.str_]
     _rounds: list[int] = field(default_factory=list)
-    _rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {name: [] for name in rows.TABLES})
+    _rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {name: [] for name in EVERY})
 
     def add(self, record: Record) -> None:
         """Writes a round down, in memory for now."""
@@ -36,16 +38,19 @@ class Journal:
         self._rows["rounds"].append(rows.round_row(record, self.keys))
         self._rows["decisions"].append(rows.decision_rows(record, self.keys))
         self._rows["timings"].append({"seconds": record.seconds})
+        self._rows["listening"].append(rows.listening_rows(record))
 
     def flush(self) -> None:
-        """Makes what was added durable."""
+        """Makes what was added durable; first what need not be there, so that the others are the sign that all is."""
         if not self._rounds:
             return
         for name, found in self._rows.items():
             table = rows.table(name, self.method, self.seed, self._rounds, found)
+            found.clear()
+            if name in rows.SOME and not len(table):
+                continue
             path = self.folder / f"{name}-{self._rounds[0]:06d}-{self._rounds[-1]:06d}.parquet"
             whole.write(path, lambda file, table=table: pq.write_table(table, file))  # type: ignore[misc]
-            found.clear()
         self._rounds.clear()
 
 

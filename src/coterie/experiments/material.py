@@ -12,11 +12,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from coterie.experiments import checkpoint, metrics
-from coterie.experiments.figures import Cells, Embedded
-from coterie.experiments.store import Store, decisions, results
+from coterie.experiments.figures import Cells, Embedded, Heard
+from coterie.experiments.store import Store, decisions, listening, results
 
 MOST = 2000
 """Clients whose embeddings are still drawn."""
+MOST_HEARD = 300
+"""Clients whose listening is still drawn."""
 
 if TYPE_CHECKING:
     from coterie.experiments.report import Material
@@ -45,6 +47,7 @@ def of_run(store: Store) -> Material:
         reasons=reasons(decisions(store.folder)),
         environment=(store.folder / "environment.json").read_text(encoding="utf-8"),
         embeddings=embeddings(store),
+        heard=heard(store),
     )
 
 
@@ -59,6 +62,7 @@ def of_runs(stores: Sequence[Store]) -> Material:
         clients=max(one.clients for one in made),
         experiment="\n".join(f"# {one.title}\n{one.experiment}" for one in made),
         embeddings={f"{one.title}: {label}": seen for one in made for label, seen in one.embeddings.items()},
+        heard={f"{one.title}: {label}": heard for one in made for label, heard in one.heard.items()},
         reasons=pd.concat([one.reasons.assign(method=one.title + ": " + one.reasons["method"]) for one in made]),
     )
 
@@ -87,8 +91,37 @@ def _embedded(state: Any) -> NDArray[np.float64] | None:
     return None
 
 
+def heard(store: Store) -> dict[str, Heard]:
+    """Who listened to whom, for each method in which anybody heard anybody else."""
+    table = listening(store.folder)
+    table = table[table["method"].isin(table[table["client"] != table["heard"]]["method"].unique())]
+    if not len(table) or store.outline.clients > MOST_HEARD:
+        return {}
+    counts = {seed: _label_counts(store, seed) for seed in sorted({int(seed) for seed in table["seed"]})}
+    likeness = {seed: in_common(held) for seed, held in counts.items() if held is not None}
+    order = dict.fromkeys(cell.method for cell in store.outline.cells)
+    found = {method: Heard(table[table["method"] == method], likeness) for method in order if likeness}
+    return {method: one for method, one in found.items() if (one.weights["seed"] == min(likeness)).any()}
+
+
+def in_common(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What part of their labels each two clients have in common: the sum over labels of the smaller of both shares.
+
+    >>> in_common(np.array([[5, 5, 0], [0, 4, 0], [0, 0, 1]])).tolist()
+    [[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return np.asarray(np.minimum(shares[:, np.newaxis], shares[np.newaxis]).sum(axis=2))
+
+
 def _main_labels(store: Store, seed: int) -> NDArray[np.int64] | None:
     """The label of which each client holds most; None where there are none, or the data are not on this machine."""
+    held = _label_counts(store, seed)
+    return None if held is None else held.argmax(axis=1)
+
+
+def _label_counts(store: Store, seed: int) -> NDArray[np.int64] | None:
+    """Clients × labels; None where there are none, or the data are not on this machine."""
     from coterie.experiments import config, federations
     from coterie.experiments.problems import BadInputError
 
@@ -99,8 +132,8 @@ def _main_labels(store: Store, seed: int) -> NDArray[np.int64] | None:
         return None
     if not np.issubdtype(dataset.y.dtype, np.integer):
         return None
-    held = [np.bincount(dataset.y[partition[k]], minlength=1) for k in range(len(partition))]
-    return np.array([counts.argmax() for counts in held])
+    labels = int(dataset.y.max(initial=0)) + 1
+    return np.stack([np.bincount(dataset.y[partition[k]], minlength=labels) for k in range(len(partition))])
 
 
 def reasons(log: pd.DataFrame) -> pd.DataFrame:

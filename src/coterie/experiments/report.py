@@ -37,6 +37,8 @@ class Material:
     environment: str
     embeddings: Mapping[str, figures.Embedded] = field(default_factory=dict)
     """By method, where it keeps a vector for each client."""
+    heard: Mapping[str, figures.Heard] = field(default_factory=dict)
+    """By method, where there is no server and the labels that clients hold are known."""
 
     @property
     def baseline(self) -> str:
@@ -57,6 +59,9 @@ def pictures(material: Material) -> list[Picture]:
         made.append(figures.fairness(cells, material.clients))
     made.append(figures.crossing(cells))
     made += [figures.embeddings(method, learned) for method, learned in material.embeddings.items()]
+    if material.heard:
+        made.append(figures.likeness(material.heard, list(cells)))
+    made += [figures.listening(method, heard) for method, heard in material.heard.items()]
     return made
 
 

@@ -1,7 +1,8 @@
 """What a run writes down: records as rows of three tables with a fixed meaning.
 
 `rounds` has one row a method, seed and round; `decisions` one row for each candidate of each round; `timings`
-holds the real seconds, which are the only thing that differs between two runs of the same experiment.
+holds the real seconds, which are the only thing that differs between two runs of the same experiment. Where there is no
+server, `listening` has one row for each pair of whom one heard the other, in the rounds that are evaluated.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from coterie.record import Record
 from coterie.roster import Ids
 
 TABLES = ("rounds", "decisions", "timings")
+SOME = ("listening",)
+"""Tables that only some methods fill; where they are empty there is no file."""
+LOUDEST = 128
+"""In `listening` stand so many of those whom a client hears, the ones with most weight."""
 IDS = pa.list_(pa.int32())
 NUMBERS = pa.list_(pa.float64())
 NAMES = pa.list_(pa.string())
@@ -52,8 +57,9 @@ DECISIONS: dict[str, pa.DataType] = {
     "why_not": pa.string(),
 }
 TIMINGS: dict[str, pa.DataType] = {"seconds": pa.float64()}
+LISTENING: dict[str, pa.DataType] = {"client": pa.int32(), "heard": pa.int32(), "weight": pa.float32()}
 ADDRESS: dict[str, pa.DataType] = {"method": pa.string(), "seed": pa.int64(), "round": pa.int32()}
-SCHEMAS = {"rounds": ROUNDS, "decisions": DECISIONS, "timings": TIMINGS}
+SCHEMAS = {"rounds": ROUNDS, "decisions": DECISIONS, "timings": TIMINGS, "listening": LISTENING}
 
 Row = dict[str, Any]
 
@@ -100,12 +106,23 @@ def decision_rows(record: Record, keys: NDArray[np.str_]) -> Row:
     return columns | {"why_not": _why_not(record, who, columns)}
 
 
+def listening_rows(record: Record) -> Row:
+    """The columns of one round of `listening`; empty ones where there is a server, or nothing was evaluated."""
+    if record.listening is None or record.scores is None:
+        return {name: np.empty(0, kind.to_pandas_dtype()) for name, kind in LISTENING.items()}
+    cells = record.listening.tocoo()
+    order = np.lexsort((cells.col, -cells.data, cells.row))
+    rows, starts = cells.row[order], np.concatenate([[0], np.cumsum(np.bincount(cells.row, minlength=cells.shape[0]))])
+    loud = np.sort(order[np.arange(len(order)) - starts[rows] < LOUDEST])
+    return {"client": cells.row[loud], "heard": cells.col[loud], "weight": cells.data[loud].astype(np.float32)}
+
+
 def table(name: str, method: str, seed: int, rounds: Sequence[int], rows: Iterable[Row]) -> pa.Table:
     """Rows of one cell as an Arrow table. A row of `decisions` is a column each, one value a candidate."""
     rows = list(rows)
     known = SCHEMAS[name]
     extra = sorted({column for row in rows for column in row} - set(known))
-    tall = name == "decisions"
+    tall = name in ("decisions", "listening")
     lengths = [len(row["client"]) if tall else 1 for row in rows]
     gather = _stacked if tall else _listed
     columns: dict[str, Any] = {

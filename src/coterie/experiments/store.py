@@ -7,6 +7,7 @@ cells/              checkpoints of each method and seed and, while it runs, the 
 rounds.parquet      a row a method, seed and round
 decisions.parquet   a row for each candidate of each round
 timings.parquet     real seconds, the one thing that two runs of an experiment do not share
+listening.parquet   who listened to whom, and how much, where there is no server
 report.html
 """
 
@@ -168,8 +169,9 @@ class Store:
         """Makes finished tables of the parts, `rounds` last, because it is the sign that all is done."""
         cells = self.outline.cells
         if not self.complete:
-            for name in reversed(rows.TABLES):
-                self._merge(name, cells)
+            for name in (*rows.SOME, *reversed(rows.TABLES)):
+                if name in rows.TABLES or any(journal.read(self.cell(cell), name) is not None for cell in cells):
+                    self._merge(name, cells)
         for cell in cells:
             journal.clear(self.cell(cell))
 
@@ -200,6 +202,12 @@ def results(run: str | Path) -> pd.DataFrame:
 def decisions(run: str | Path) -> pd.DataFrame:
     """The decision log of a run: a row for each candidate of each round."""
     table: pd.DataFrame = Store.open(run).read("decisions").to_pandas()
+    return table
+
+
+def listening(run: str | Path) -> pd.DataFrame:
+    """Who listened to whom, where there is no server: a row for each pair in the evaluated rounds, with its weight."""
+    table: pd.DataFrame = Store.open(run).read("listening").to_pandas()
     return table
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.aggregators.boltzmann import at_receiver
 from coterie.federation import View
-from coterie.neighbors.beliefs import Beliefs, cosines
+from coterie.neighbors.beliefs import AT_ONCE, Beliefs, blocks, cosines, cosines_within
 from coterie.neighbors.edges import Edges
 from coterie.neighbors.gossip import with_oneself
 from coterie.neighbors.topologies import Topology, check, graph
@@ -22,8 +21,6 @@ from coterie.replies import Replies
 from coterie.roster import Ids
 from coterie.rules import Listener
 
-AT_ONCE = 2**24
-"""Numbers of gradients that lie side by side at once."""
 Chosen = Bool[np.ndarray, " edges"]
 
 
@@ -125,23 +122,17 @@ class Afind(Listener):
 
     def _similarities(self, view: View, replies: Replies, edges: Edges, asked: Chosen) -> Float[np.ndarray, " edges"]:
         """s_ij where it was asked for and answered, NaN elsewhere."""
-        found = np.full(len(edges), np.nan)
-        for some, ours, theirs in self._proxies(view, replies, edges, np.flatnonzero(asked)):
-            found[some] = cosines(ours, theirs)
-        return found
-
-    def _proxies(
-        self, view: View, replies: Replies, edges: Edges, asked: NDArray[np.intp]
-    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.float32]]]:
-        """Edges, a block at a time, with both ends' proxies: the receiver's, and the sender's wherever it is taken."""
+        found, places = np.full(len(edges), np.nan), np.flatnonzero(asked)
         asking = self.proxy == "gradient" and at_receiver(self.probe, len(view.roster))
-        own, row = self._own(view, replies, edges, asked, asking)
-        size = max(AT_ONCE // max(own.shape[1], 1), 1)
-        for start in range(0, len(asked), size):
-            some = asked[start : start + size]
-            i, j = edges.rows[some], edges.cols[some]
-            theirs = self._told(view, j, view.follows[i]) if asking else own[row[j]]
-            yield some, own[row[i]], theirs
+        own, row = self._own(view, replies, edges, places, asking)
+        ours, theirs = row[edges.rows[places]], edges.cols[places]
+        if not asking:
+            found[places] = cosines_within(own, ours, row[theirs])
+            return found
+        for some in blocks(len(places), AT_ONCE // max(own.shape[1], 1)):
+            told = self._told(view, theirs[some], view.follows[edges.rows[places[some]]])
+            found[places[some]] = cosines(own[ours[some]], told)
+        return found
 
     def _told(self, view: View, clients: Ids, about: NDArray[np.intp]) -> NDArray[np.float32]:
         """The gradients that clients tell of, in the layer that is compared."""
@@ -152,12 +143,13 @@ class Afind(Listener):
         self, view: View, replies: Replies, edges: Edges, asked: NDArray[np.intp], asking: bool
     ) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
         """Clients' proxies at their own models, behind them a row of NaN, and for each client its row."""
-        part, row = view.layout.featurizer, np.full(edges.clients, -1)
+        part = view.layout.featurizer
         if self.proxy == "weights":
             clients, told = replies.clients, replies.models[:, part]
         else:
             clients = np.unique(np.concatenate([edges.rows[asked], edges.rows[:0] if asking else edges.cols[asked]]))
             told = self._told(view, clients, view.follows[clients])
+        row = np.full(edges.clients, len(clients))
         row[clients] = np.arange(len(clients))
         return np.vstack([told, np.full((1, told.shape[1]), np.nan, np.float32)]), row
 

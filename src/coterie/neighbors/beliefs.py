@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -10,6 +11,10 @@ from jaxtyping import Bool, Float
 from scipy.special import expit, xlogy
 
 from coterie.neighbors.edges import Edges
+from coterie.roster import Ids
+
+AT_ONCE = 2**24
+"""Numbers that lie side by side at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,3 +86,30 @@ def cosines(ours: Float[np.ndarray, "edges part"], theirs: Float[np.ndarray, "ed
     lengths = np.sqrt(squares)
     found = np.divide(inner, lengths, out=np.where(np.isnan(lengths), np.nan, 0.0), where=lengths > 0)
     return np.asarray(np.clip(found, -1, 1))
+
+
+def cosines_within(rows: Float[np.ndarray, "rows part"], ours: Ids, theirs: Ids) -> Float[np.ndarray, " pairs"]:
+    """`cosines(rows[ours], rows[theirs])`: pair by pair where there are few, else by products of whole blocks.
+
+    >>> cosines_within(np.array([[1.0, 0], [3, 3]]), np.array([0, 1]), np.array([1, 1])).round(3).tolist()
+    [0.707, 1.0]
+    """
+    found = np.empty(len(ours))
+    if len(ours) * 8 < len(rows) ** 2:
+        for some in blocks(len(ours), AT_ONCE // max(rows.shape[1], 1)):
+            found[some] = cosines(rows[ours[some]], rows[theirs[some]])
+        return found
+    exact = rows.astype(np.float64)
+    lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))[:, np.newaxis]
+    unit = np.divide(exact, lengths, out=exact * 0, where=lengths > 0)
+    order = np.argsort(ours, kind="stable")
+    for some in blocks(len(rows), AT_ONCE // max(len(rows), 1)):
+        pairs = order[slice(*np.searchsorted(ours[order], [some.start, some.stop]))]
+        found[pairs] = (unit[some] @ unit.T)[ours[pairs] - some.start, theirs[pairs]]
+    return np.asarray(np.clip(found, -1, 1))
+
+
+def blocks(count: int, size: int) -> Iterator[slice]:
+    """Slices of at most so many that cover a count."""
+    for start in range(0, count, max(size, 1)):
+        yield slice(start, min(start + max(size, 1), count))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.federation import View
-from coterie.neighbors.beliefs import cosines
+from coterie.neighbors.beliefs import cosines_within
 from coterie.neighbors.edges import Edges
 from coterie.neighbors.gossip import with_oneself
 from coterie.neighbors.topologies import Topology, check, graph
@@ -18,9 +18,6 @@ from coterie.plan import Hears, Plan
 from coterie.replies import Replies
 from coterie.roster import Roster
 from coterie.rules import Listener
-
-AT_ONCE = 2**17
-"""Pairs whose likeness is computed at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,9 +166,8 @@ class Wary(Listener):
         clients = np.union1d(edges.rows[new], edges.cols[new])
         told = view.ask.gradients(clients, view.follows[clients], part=view.layout.featurizer, batch=self.batch)
         likeness = known.likeness.copy()
-        for some in np.array_split(new, -(-len(new) // AT_ONCE)):
-            ours, theirs = (np.searchsorted(clients, ends[some]) for ends in (edges.rows, edges.cols))
-            likeness[some] = cosines(told[ours], told[theirs])
+        ours, theirs = (np.searchsorted(clients, ends[new]) for ends in (edges.rows, edges.cols))
+        likeness[new] = cosines_within(told, ours, theirs)
         return replace(known, likeness=likeness)
 
     def begin(self, roster: Roster) -> Known | None:
