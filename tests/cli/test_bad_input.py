@@ -4,6 +4,7 @@ import itertools
 import random
 import re
 
+import numpy as np
 import pytest
 
 from coterie.cli import main
@@ -159,6 +160,14 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path, monkeypatch, capsys)
         ("partition --scheme dirichlt", "did you mean 'dirichlet'?"),
         ("partition --scheme dirichlet --alpha 0", "--alpha"),
         ("partition --clients 2000", "1438"),
+        ("partition --clients 0", "--clients: must be a whole number from 1, not 0"),
+        ("partition --scheme two-level --min-size 50", "--min-size: 100 clients with 50 samples each need 5000"),
+        ("partition --scheme two-level --beta -1", "--beta: partition.beta: must be above 0 and finite, not -1.0"),
+        ("partition --scheme two-level --set alpha=[0.1,0]", "must be above 0 and finite, not [0.1, 0.0]"),
+        ("partition --scheme two-level --clusters 2000", "--clusters: 2000 cannot be made of 1438 samples"),
+        ("partition --beside iid,shard", "--beside: there is no scheme 'shard'; did you mean 'shards'?"),
+        ("partition --beside iid,iid", "--beside: names a scheme twice"),
+        ("partition --beside natural", "--beside: natural: 'digits' does not say whose its samples are"),
         ("partition --out /nowhere/x.npz", "--out"),
         ("partition --plot p.gif", "--plot"),
         ("partition --target entropi=1", "--target"),
@@ -179,6 +188,30 @@ def test_bad_flags_and_names(line, words, tmp_path, monkeypatch, capsys):
     assert "Traceback" not in said.err
     assert not said.out
     assert not list(tmp_path.iterdir())
+
+
+def test_data_and_partition_files_that_do_not_fit(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    x, y = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60) % 3
+    hole = np.where(np.arange(60)[:, None] == 5, np.nan, x)
+    for name, x_, y_ in (("mine", x, y), ("nan", hole, y), ("gap", x, np.where(y == 1, 5, y)), ("minus", x, y - 1)):
+        np.savez(f"{name}.npz", x=x_, y=y_, x_test=x[:6], y_test=y_[:6])
+    assert main(["partition", "--dataset", "mine.npz", "--clients", "5", "--out", "kept.npz", "--json", "-"]) == 0
+    capsys.readouterr()
+    for line, words in [
+        ("partition --dataset nan.npz --scheme two-level", "--dataset: nan.npz: nan: the training samples hold NaN"),
+        ("partition --dataset gap.npz --scheme two-level --clients 5", "no training sample of 'gap' has label 1, 3, 4"),
+        ("partition --dataset minus.npz --scheme shards --clients 5", "labels must be 0 … 1, found -1 … 1"),
+        ("partition --scheme kept.npz --clients 5", "this partition was made of other data (fingerprint"),
+        ("partition --scheme kept.npz --dataset mine.npz --clients 6", "kept.npz has 5 clients, not 6"),
+        ("partition --scheme mine.npz --dataset mine.npz --clients 5", "mine.npz: this is no partition file"),
+        ("compare --partition kept.npz --clients 5 --out run", "this partition was made of other data (fingerprint"),
+        ("compare --dataset mine.npz --partition mine.npz --clients 5 --out run", "mine.npz: this is no partition file"),
+    ]:
+        assert main(line.split()) == 2, line
+        said = capsys.readouterr()
+        assert words in said.err and "Traceback" not in said.err, (line, said.err)
+        assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("line", ["compare --rounds many", "compare --nothing", "nothing", "methods a b", "resume"])

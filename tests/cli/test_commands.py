@@ -217,6 +217,19 @@ def test_a_partition_that_meets_a_target_and_its_picture(tmp_path, capsys):
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+def test_partitions_beside_each_other(tmp_path, capsys):
+    said(f"partition --scheme shards --clients 20 --out {tmp_path / 'kept.npz'} --json -", capsys)
+    line = f"partition --scheme two-level --clusters 3 --clients 20 --beside iid,two-level,{tmp_path / 'kept.npz'}"
+    found = said(f"{line} --plot {tmp_path / 'p.svg'} --json -", capsys)
+    names = ["two-level, as set", "iid", "two-level", str(tmp_path / "kept.npz")]
+    assert list(found["beside"]) == names
+    assert found["beside"][names[0]]["entropy"] == found["entropy"] < found["beside"]["iid"]["entropy"]
+    assert found["beside"][names[3]]["sparsity"] == said("partition --scheme shards --clients 20 --json -", capsys)["sparsity"]
+    assert "Gini of sizes" in (tmp_path / "p.svg").read_text()
+    assert main([*line.split()]) == 0
+    assert "two-level, as set" in capsys.readouterr().out
+
+
 COMMANDS = ("compare", "partition", "report", "resume", "reproduce", "bench", "methods", "data get", "market demo")
 
 

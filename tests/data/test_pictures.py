@@ -49,4 +49,8 @@ def test_schemes_stand_side_by_side(digits, tmp_path):
 def test_few_clients_and_regressions_have_pictures_too(digits, tmp_path):
     data.picture(data.iid().split(digits, 2, 1), digits).savefig(tmp_path / "two.png", dpi=40)
     task = data.regression(clients=3)
-    data.picture(data.natural().split(task, 3, 1), task).savefig(tmp_path / "lines.png", dpi=40)
+    parted = {"natural": data.natural().split(task, 3, 1), "iid": data.iid().split(task, 3, 1)}
+    data.picture(parted["natural"], task).savefig(tmp_path / "lines.png", dpi=40)
+    figure = data.side_by_side(parted, task)
+    figure.savefig(tmp_path / "side.png", dpi=40)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["no labels"] * 2

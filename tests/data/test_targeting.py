@@ -16,6 +16,7 @@ def digits():
         ({"js": 0.5}, data.dirichlet(min_size=0)),
         ({"size_gini": 0.4}, data.quantity(min_size=0)),
         ({"entropy": 1.0, "size_gini": 0.5}, data.two_level(3)),
+        ({"entropy": 1.2, "size_gini": 0.3}, data.two_level(10)),
         ({"sparsity": 6.0}, data.inner_dirichlet()),
     ],
     ids=lambda value: getattr(value, "name", ""),
@@ -34,7 +35,7 @@ def test_targets_are_reached_and_the_scheme_gives_the_same_partition_again(targe
 def test_what_cannot_be_reached_says_how_near_it_came(digits):
     found = data.aim({"entropy": 2.3, "size_gini": 0.9}, digits, 40, data.dirichlet(min_size=0), seed=1)
     assert not found.reached and max(map(abs, found.misses.values())) > 0.2
-    assert found.tries < 100
+    assert found.tries < 200
 
 
 @pytest.mark.parametrize(

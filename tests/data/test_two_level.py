@@ -1,3 +1,8 @@
+import hashlib
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -131,6 +136,19 @@ def test_concentrations_may_differ_by_cluster_and_class(digits):
     assert shares[:, 7].max() > 30 and shares[:, 6].max() < 30
     table = data.two_level(3, alpha=np.full((3, 10), 0.1), beta=1e6, clusterer=even.clusterer)
     assert len(table.split(digits, 10, 1).order) == len(digits)
+
+
+@pytest.mark.parametrize("kernels", ["Prescott", "Haswell", "Zen"])
+def test_other_processors_give_the_same_partition(kernels, digits, tmp_path):
+    """Features and clusters are sums of floats, which differ in their last digits from one processor's kernels to another's."""
+    code = (
+        "import hashlib, coterie.data as data\n"
+        "parted = data.two_level(5).split(data.load('digits'), 40, 1)\n"
+        "print(hashlib.sha256(parted.order.tobytes()).hexdigest())"
+    )
+    there = {**os.environ, "OPENBLAS_CORETYPE": kernels, "XDG_CACHE_HOME": str(tmp_path)}
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=there, check=True).stdout
+    assert said.strip() == hashlib.sha256(data.two_level(5).split(digits, 40, 1).order.tobytes()).hexdigest()
 
 
 def test_it_never_builds_samples_times_clients():

@@ -73,6 +73,25 @@ def test_a_saved_partition_refuses_a_shorter_table(table, tmp_path):
         parts.load_partition(0)
 
 
+def test_a_saved_partition_refuses_a_shuffled_table(table, tmp_path):
+    from flwr_datasets import FederatedDataset
+
+    data.iid().split(data.load("digits"), 6, 1).save(tmp_path / "partition.npz")
+    table.to_parquet(tmp_path / "train.parquet")
+    files = {"train": str(tmp_path / "train.parquet")}
+    told = {"dataset": "parquet", "data_files": files, "cache_dir": str(tmp_path / "cache")}
+    held = {}
+    for shuffle in (True, False):
+        parts = {"train": ours.SavedPartitioner(tmp_path / "partition.npz")}
+        federated = FederatedDataset(partitioners=parts, shuffle=shuffle, **told)
+        try:
+            held[shuffle] = federated.load_partition(4)["label"][:]
+        except ValueError as error:
+            held[shuffle] = str(error)
+    assert "shuffle=False" in held[True]
+    assert held[False] == data.load("digits").y[parts["train"].partition[4]].tolist()
+
+
 def test_a_column_that_is_not_there_is_named(table):
     parts = ours.IidPartitioner(4, partition_by="class")
     parts.dataset = table

@@ -18,6 +18,7 @@ Examples:
   coterie partition --dataset fashion-mnist --clients 1000 --scheme two-level --clusters 10 --alpha 0.5 --beta 0.1 --json -
   coterie partition --scheme dirichlet --alpha 0.3 --out mine.npz --plot mine.png
   coterie partition --target entropy=1.2,size_gini=0.3
+  coterie partition --scheme two-level --clients 40 --beside iid,dirichlet,shards --plot beside.png
   coterie compare --partition mine.npz
 """
 
@@ -45,7 +46,12 @@ def partition(
     target: Annotated[
         str | None, typer.Option(help="Find alpha (and beta) for measures, such as entropy=1.2,size_gini=0.3.")
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the partition into this file (.png, .svg or .pdf).")] = None,
+    beside: Annotated[
+        str | None, typer.Option(help="Other schemes or partition files to measure beside it, with commas between.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw it, or with --beside the measures of all, into this file (.png, .svg or .pdf).")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the partition to this file (.npz).")] = None,
     json: said.Json = None,
 ) -> None:
@@ -59,23 +65,27 @@ def partition(
         raise said.wrong("--plot", f"must end in {', '.join(PICTURES)}, not '{plot.suffix}'")
     from coterie.data import measure
 
-    wanted = _targets(target)
-    samples, how = _data(dataset, data_dir, clients, seed), _scheme(given, sets)
+    wanted, how, others = _targets(target), _scheme(given, sets), _others(beside)
+    samples = _data(dataset, data_dir, clients, seed)
     parted, document = _parted(how, samples, clients, seed, wanted)
     document = {"dataset": samples.name, **document, **measure(parted, samples).asdict()}
+    all_of_them = {f"{how.name}, as set" if how.name in others else how.name: parted}
+    all_of_them |= {name: _parted(one, samples, clients, seed, {}, "--beside")[0] for name, one in others.items()}
+    if others:
+        document["beside"] = {name: measure(one, samples).asdict() for name, one in all_of_them.items()}
     if out is not None:
         parted.save(out)
         document["file"] = str(out)
     if plot is not None:
-        _draw(parted, samples, plot)
+        _draw(all_of_them, samples, plot)
         document["plot"] = str(plot)
     said.write_json(json, document)
     if json != "-":
-        for name, value in document.items():
-            said.console().print(f"{name:>14}  {_shown(value)}", markup=False, soft_wrap=True)
+        _show(document)
 
 
 SCHEME_FLAGS = ("shards", "classes", "alpha", "beta", "clusters", "min_size")
+BESIDE = ("empty_clients", "entropy", "sparsity", "js", "size_min", "size_max", "size_gini")
 PICTURES = (".png", ".svg", ".pdf")
 
 
@@ -86,6 +96,21 @@ def _scheme(given: dict[str, Any], sets: list[str] | None) -> Scheme:
     for path, (flag, value) in flags.overrides(given, [f"partition.{text}" for text in sets or ()]).items():
         reader.override(path, flag.replace("--partition", "--scheme").replace("--set partition.", "--set "), value)
     return reader.scheme()
+
+
+def _others(beside: str | None) -> dict[str, Scheme]:
+    """The schemes that are measured beside the one that was asked for, by name."""
+    names = [word.strip() for word in beside.split(",")] if beside is not None else []
+    if len(set(names)) < len(names):
+        raise said.wrong("--beside", f"names a scheme twice: {beside}")
+    from coterie.experiments.reading import Reader
+
+    found = {}
+    for name in names:
+        reader = Reader({}, {})
+        reader.override(("partition", "scheme"), "--beside", name)
+        found[name] = reader.scheme()
+    return found
 
 
 def _data(name: str, data_dir: str | None, clients: int, seed: int) -> Dataset:
@@ -110,7 +135,7 @@ def _targets(text: str | None) -> dict[str, float]:
 
 
 def _parted(
-    scheme: Scheme, samples: Dataset, clients: int, seed: int, targets: dict[str, float]
+    scheme: Scheme, samples: Dataset, clients: int, seed: int, targets: dict[str, float], flag: str = ""
 ) -> tuple[Partition, dict[str, Any]]:
     """The partition, and how it was made; the seconds are those of parting, or of searching for the targets."""
     from time import perf_counter
@@ -125,16 +150,38 @@ def _parted(
         else:
             parted, more = scheme.split(samples, clients, seed), {}
     except ValueError as error:
-        raise said.wrong("--target" if str(error).startswith("target:") else "", str(error)) from None
+        raise said.wrong(*_blamed(str(error), flag)) from None
     seconds = perf_counter() - started
     made = {"scheme": parted.scheme, "settings": dict(parted.settings), "seed": seed, "seconds": seconds}
     return parted, {**made, **more}
 
 
-def _draw(parted: Partition, samples: Dataset, plot: Path) -> None:
-    from coterie.data.pictures import picture
+def _blamed(message: str, flag: str) -> tuple[str, str]:
+    """The flag that a message is about, if it begins with the name of one, and the rest of the message."""
+    name, _, rest = message.partition(": ")
+    named = f"--{name.replace('_', '-')}"
+    return (named, rest) if not flag and name in ("target", "clients", *SCHEME_FLAGS) else (flag, message)
 
-    picture(parted, samples).savefig(plot)
+
+def _draw(partitions: dict[str, Partition], samples: Dataset, plot: Path) -> None:
+    """One partition as it is, or the measures of several."""
+    from coterie.data.pictures import picture, side_by_side
+
+    (first, *others) = partitions.values()
+    (side_by_side(partitions, samples) if others else picture(first, samples)).savefig(plot)
+
+
+def _show(document: dict[str, Any]) -> None:
+    from coterie.cli import tables
+
+    console, beside = said.console(), document.get("beside", {})
+    for name, value in document.items():
+        if name != "beside":
+            console.print(f"{name:>14}  {_shown(value)}", markup=False, soft_wrap=True)
+    if beside:
+        rows = [{"scheme": name, **{key: _shown(value) for key, value in one.items()}} for name, one in beside.items()]
+        console.print("")
+        console.print(tables.listing(rows, {key: key for key in ("scheme", *BESIDE)}))
 
 
 def _shown(value: Any) -> str:

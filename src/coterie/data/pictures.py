@@ -102,9 +102,11 @@ def side_by_side(partitions: Mapping[str, Partition], dataset: Dataset) -> Figur
     figure = Figure(figsize=(12, 1.4 + 0.42 * len(found)), layout="constrained", facecolor="white")
     for i, (axes, (key, title)) in enumerate(zip(figure.subplots(1, len(panels), sharey=True), panels.items(), strict=True)):
         values = [getattr(one, key) for one in found.values()]
-        bars = axes.barh(list(found), values, color=_colors(len(panels))[i], height=0.7)
-        axes.bar_label(bars, fmt="%.2f", padding=3, fontsize=9, color=INK)
-        axes.set_xlim(0, 1.25 * max([*values, 1e-9]))
+        lengths = np.nan_to_num(values)
+        bars = axes.barh(list(found), lengths, color=_colors(len(panels))[i], height=0.7)
+        told = [f"{value:.2f}" if np.isfinite(value) else "no labels" for value in values]
+        axes.bar_label(bars, told, padding=3, fontsize=9, color=INK)
+        axes.set_xlim(0, 1.25 * max([*lengths, 1e-9]))
         axes.set_xticks([])
         axes.spines["bottom"].set_visible(False)
         _plain(axes, title)

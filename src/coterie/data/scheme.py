@@ -71,7 +71,7 @@ def positive(**values: Any) -> None:
     for name, value in values.items():
         numbers = np.asarray(value, dtype=float)
         if not (numbers.size and np.isfinite(numbers).all() and (numbers > 0).all()):
-            raise ValueError(f"{name}: must be above 0 and finite, not {value!r}")
+            raise ValueError(f"{name}: must be above 0 and finite, not {plain(value)!r}")
 
 
 def at_least(low: int, **values: int) -> None:

@@ -97,7 +97,8 @@ class SchemePartitioner(Partitioner):  # type: ignore[misc]
 class SavedPartitioner(Partitioner):  # type: ignore[misc]
     """A partition that `coterie partition --out` or `Partition.save` wrote: the same federation on Flower.
 
-    The table must hold the same samples in the same order; what can be checked of that here is their number.
+    The table must hold the same samples in the same order; what can be checked of that here is their number, and that
+    the table was not shuffled, which `FederatedDataset` does unless it is told not to.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -113,6 +114,8 @@ class SavedPartitioner(Partitioner):  # type: ignore[misc]
         """What one client holds, as a table."""
         if self.partition.order.max(initial=-1) >= len(self.dataset):
             raise ValueError(f"the partition names sample {self.partition.order.max()}, but the table has {len(self.dataset)}")
+        if getattr(self.dataset, "_indices", None) is not None:
+            raise ValueError("the table was shuffled, but the partition counts samples as they were: say shuffle=False")
         return self.dataset.select(self.partition[partition_id])
 
 
