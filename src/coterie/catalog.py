@@ -18,9 +18,9 @@ from functools import cache
 from types import FunctionType, MappingProxyType
 from typing import Any, Literal, get_type_hints
 
-from coterie.aggregators import Boltzmann, BySize, Coarse, Fine, Fomo, MaskedMean, Mean, OwnShare
+from coterie.aggregators import Boltzmann, BySize, Coarse, Fine, Fomo, MaskedMean, Mean, OwnShare, ServerSteps
 from coterie.backbones import SGD, DisPfl, Ditto, FedBN, FedL2P, FineTune, Prox
-from coterie.coalitions import ClusterFL, LeaderFollower, SharedError
+from coterie.coalitions import ClusterFL, Ifca, LeaderFollower, SharedError
 from coterie.coalitions.leader_follower import Choice
 from coterie.coalitions.shared_error import Structure
 from coterie.coalitions.threshold import Reading
@@ -115,6 +115,44 @@ def fedavg_ft(per_round: int = PER_ROUND, *, head_only: bool = False, backbone: 
     return Central(FineTune(backbone, tune, head_only), BySize(), Uniform(per_round))
 
 
+def fedavgm(
+    per_round: int = PER_ROUND, *, server_lr: float = 1.0, server_momentum: float = 0.9, backbone: Backbone = SGD()
+) -> Central:
+    """FedAvg whose server keeps up its direction by momentum (Hsu, Qi and Brown, 2019).
+
+    Args:
+        per_round: How many train in a round.
+        server_lr: How far the server goes, times its momentum.
+        server_momentum: How much of its direction it keeps.
+        backbone: How clients train.
+    """
+    return Central(backbone, ServerSteps("momentum", server_lr, server_momentum), Uniform(per_round))
+
+
+def fedadam(per_round: int = PER_ROUND, *, server_lr: float = 0.01, tau: float = 0.001, backbone: Backbone = SGD()) -> Central:
+    """FedAvg whose server takes what replies bring for a gradient, and Adam's steps (Reddi et al., 2021).
+
+    Args:
+        per_round: How many train in a round.
+        server_lr: About how far the server goes in every coordinate.
+        tau: How much the steps adapt: the smaller the more.
+        backbone: How clients train.
+    """
+    return Central(backbone, ServerSteps("adam", server_lr, tau=tau), Uniform(per_round))
+
+
+def fedyogi(per_round: int = PER_ROUND, *, server_lr: float = 0.01, tau: float = 0.001, backbone: Backbone = SGD()) -> Central:
+    """FedAvg whose server takes what replies bring for a gradient, and Yogi's steps (Reddi et al., 2021).
+
+    Args:
+        per_round: How many train in a round.
+        server_lr: About how far the server goes in every coordinate.
+        tau: How much the steps adapt: the smaller the more.
+        backbone: How clients train.
+    """
+    return Central(backbone, ServerSteps("yogi", server_lr, tau=tau), Uniform(per_round))
+
+
 def fed_bn(per_round: int = PER_ROUND, *, backbone: Backbone = SGD()) -> Central:
     """FedAvg whose clients keep batch normalization to themselves (Li et al., 2021)."""
     return Central(FedBN(backbone), BySize(), Uniform(per_round))
@@ -142,6 +180,11 @@ def cluster_fl(
     """Clusters of clients by k-means of their models, each with a model of its own (Ouyang et al., 2021)."""
     former = ClusterFL(groups, recluster_every)
     return ByCoalition(Prox(mu, backbone.steps), BySize(), former, selector=Uniform(per_round))
+
+
+def ifca(per_round: int = PER_ROUND, *, groups: int = 4, backbone: Backbone = SGD()) -> ByCoalition:
+    """Several models, and each participant trains the one with the lowest loss on its data (Ghosh et al., 2020)."""
+    return ByCoalition(backbone, BySize(), Ifca(groups), selector=Uniform(per_round), chosen_first=True)
 
 
 def stackfed(

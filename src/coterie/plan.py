@@ -26,6 +26,8 @@ class Coalitions:
     leaders: Ids | None = None
     """For each coalition the client that leads it."""
     certificate: Mapping[str, Any] = field(default_factory=dict)
+    goes_on: NDArray[np.intp] | None = None
+    """For each coalition the row of today's models that it goes on from; None: the one that most members followed."""
 
     def __post_init__(self) -> None:
         labels = np.asarray(self.labels, dtype=np.intp)
@@ -37,6 +39,8 @@ class Coalitions:
             if leaders.shape != used.shape or not np.array_equal(labels[leaders], used):
                 raise ValueError("coalitions: each coalition needs one leader, who belongs to it")
             object.__setattr__(self, "leaders", leaders)
+        if self.goes_on is not None and np.shape(self.goes_on) != used.shape:
+            raise ValueError(f"coalitions: each of {len(used)} goes on from one model, not {np.shape(self.goes_on)}")
         object.__setattr__(self, "labels", labels)
 
     def __len__(self) -> int:

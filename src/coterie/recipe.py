@@ -101,10 +101,10 @@ class Recipe(ABC):
         merge = self.aggregator.weigh(view.towards("weigh"), plan, replies, state["aggregator"])
         return merge, self.learned(view, plan, replies, state)
 
-    def learned(self, view: View, plan: Plan, replies: Replies, state: State) -> State:
-        """The state after a round."""
-        new = {name: rule.learn(view.towards(f"learn {name}"), plan, replies, state[name]) for name, rule in self.rules.items()}
-        return {**state, **new}
+    def learned(self, view: View, plan: Plan, replies: Replies, state: State, but: str = "") -> State:
+        """The state after a round, `but` for a rule that learns otherwise."""
+        rules = {name: rule for name, rule in self.rules.items() if name != but}
+        return {**state, **{n: rule.learn(view.towards(f"learn {n}"), plan, replies, state[n]) for n, rule in rules.items()}}
 
     @property
     def wants(self) -> frozenset[str]:
@@ -155,6 +155,8 @@ class ByCoalition(Recipe):
     former: Former
     selector: Selector | None = None
     """Who of the coalitions' members trains; None for all that are present."""
+    chosen_first: bool = False
+    """Whether who trains is chosen before coalitions are formed; then the former sees those only as present."""
     across: Aggregator | None = None
     """Averages the coalitions' models into one; None leaves each its own."""
     min_members: int = 1
@@ -174,8 +176,13 @@ class ByCoalition(Recipe):
 
     def plan(self, view: View, state: State) -> Plan:
         window = self.window(view, "form", state)
-        coalitions = self.former.form(replace(window, present=view.present), state["former"])
-        trainers = self._trainers(window, coalitions, state)
+        if self.chosen_first:
+            window = replace(window, present=self._chosen(window, window.present, state))
+            coalitions = self.former.form(window, state["former"])
+            trainers = self._training(window, coalitions)
+        else:
+            coalitions = self.former.form(replace(window, present=view.present), state["former"])
+            trainers = self._chosen(window, self._training(window, coalitions), state)
         start, hears, keeps, follows = self._rows(view, coalitions, trainers)
         return Plan(
             trainers,
@@ -192,29 +199,33 @@ class ByCoalition(Recipe):
             why=window.why,
         )
 
-    def _trainers(self, view: View, coalitions: Coalitions, state: State) -> Ids:
+    def _training(self, view: View, coalitions: Coalitions) -> Ids:
+        """Who is present and in a coalition that is large enough."""
         large = coalitions.sizes >= self.min_members
         inside = view.present[coalitions.labels[view.present] >= 0]
-        present = inside[large[coalitions.labels[inside]]]
+        return inside[large[coalitions.labels[inside]]]
+
+    def _chosen(self, view: View, among: Ids, state: State) -> Ids:
         if self.selector is None:
-            return present
-        return np.sort(self.selector.choose(replace(view, purpose="choose", present=present), state["selector"]))
+            return among
+        return np.sort(self.selector.choose(replace(view, purpose="choose", present=among), state["selector"]))
 
     def _rows(self, view: View, coalitions: Coalitions, trainers: Ids) -> tuple[Rows, Hears, Rows, Rows]:
         """Start, hears, keeps and follows: one target in all with `across`, else one a coalition.
 
-        A new coalition goes on from the model that most of its members followed. Clients in no coalition
-        keep the model that they followed.
+        A coalition goes on from the model that its former says, or else from the one that most of its members followed.
+        Clients in no coalition keep the model that they followed.
         """
         if self.across is not None:
             everybody = sparse.csr_array(np.ones((1, len(trainers)), dtype=bool))
             zeros = np.zeros(len(view.roster), np.intp)
             return zeros[: len(trainers)], everybody, np.zeros(1, np.intp), zeros
         outside, rest = np.unique(view.follows[coalitions.labels < 0], return_inverse=True)
-        inherited = [np.bincount(view.follows[coalitions.members(p)]).argmax() for p in range(len(coalitions))]
+        most = [np.bincount(view.follows[coalitions.members(p)]).argmax() for p in range(len(coalitions))]
+        inherited = np.array(most, np.intp) if coalitions.goes_on is None else coalitions.goes_on
         follows = coalitions.labels.copy()
         follows[coalitions.labels < 0] = len(coalitions) + rest
-        keeps = np.concatenate([np.array(inherited, np.intp), outside.astype(np.intp)])
+        keeps = np.concatenate([inherited, outside.astype(np.intp)])
         return keeps[follows[trainers]], _blocks(follows[trainers], len(keeps)), keeps, follows
 
     def weighed(self, view: View, plan: Plan, replies: Replies, state: State) -> tuple[Merge, State]:
@@ -231,7 +242,8 @@ class ByCoalition(Recipe):
         )
         above = Plan.star(gathered.clients, self.backbone)
         second = self.across.weigh(view.towards("weigh across"), above, gathered, state["across"])
-        return chain(first, second, within.hears), self.learned(view, plan, replies, state)
+        learned = self.across.learn(view.towards("learn across"), above, gathered, state["across"])
+        return chain(first, second, within.hears), {**self.learned(view, plan, replies, state, but="across"), "across": learned}
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from coterie.aggregators.masked_mean import MaskedMean
 from coterie.aggregators.mean import Mean
 from coterie.aggregators.median import Median
 from coterie.aggregators.own_share import OwnShare
+from coterie.aggregators.server_steps import ServerSteps
 from coterie.aggregators.trimmed_mean import TrimmedMean
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "Mean",
     "Median",
     "OwnShare",
+    "ServerSteps",
     "TrimmedMean",
 ]

@@ -5,6 +5,7 @@ from coterie.coalitions.cluster_fl import ClusterFL
 from coterie.coalitions.error_hedonic import ErrorHedonic
 from coterie.coalitions.fixed import Fixed
 from coterie.coalitions.grand import Grand
+from coterie.coalitions.ifca import Ifca
 from coterie.coalitions.leader_follower import LeaderFollower
 from coterie.coalitions.shared_error import SharedError
 from coterie.coalitions.spectral import Spectral
@@ -16,6 +17,7 @@ __all__ = [
     "ErrorHedonic",
     "Fixed",
     "Grand",
+    "Ifca",
     "LeaderFollower",
     "SharedError",
     "Spectral",
