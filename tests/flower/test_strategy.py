@@ -9,7 +9,14 @@ import pytest
 pytest.importorskip("flwr", reason="needs the extra coterie[flower]")
 
 from flwr.common import ArrayRecord, ConfigRecord, MetricRecord
-from flwr.serverapp.strategy import FedAdam, FedAvg, FedProx
+from flwr.serverapp.strategy import (
+    DifferentialPrivacyServerSideFixedClipping,
+    FedAdam,
+    FedAvg,
+    FedMedian,
+    FedProx,
+    QFedAvg,
+)
 
 from coterie.flower import CoterieStrategy, answering
 from coterie.flower.words import OURS
@@ -57,8 +64,33 @@ INNER = {
 }
 
 
-@pytest.mark.parametrize("inner", INNER)
+def clipped(inner, noise=1e-3):
+    """A strategy in Flower's wrapper of differential privacy."""
+    return DifferentialPrivacyServerSideFixedClipping(inner, noise, clipping_norm=5.0, num_sampled_clients=2)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        lambda: small(QFedAvg, client_learning_rate=quickstart.RATE),
+        lambda: small(FedMedian),
+        lambda: clipped(small()),
+    ],
+    ids=["QFedAvg", "FedMedian", "differential privacy"],
+)
+def test_the_loss_falls_under_other_strategies_and_wrappers(inner):
+    near, strategy = quick(), wrapped(PowerOfChoice(2, 5), inner())
+    made = strategy.start(near, quickstart.initial(), num_rounds=12)
+    losses = [
+        quickstart.loss_and_slope(*arrays.to_numpy_ndarrays(), quickstart.DATA.x, quickstart.DATA.y)[0]
+        for arrays in (quickstart.initial(), made.arrays)
+    ]
+    assert {len(clients) for clients in asked(near).values()} == {2}
+    assert losses[1] < 0.85 * losses[0]
+
+
 @pytest.mark.parametrize("name", SELECTORS)
+@pytest.mark.parametrize("inner", INNER)
 def test_the_loss_falls_under_every_strategy(name, inner):
     near, strategy = quick(), wrapped(SELECTORS[name], INNER[inner]())
     losses = {}
@@ -175,9 +207,15 @@ def test_minimums_that_would_wait_forever_are_refused():
         strategy.start(quick(), quickstart.initial(), num_rounds=1)
 
 
-def test_a_strategy_that_samples_itself_is_refused():
+@pytest.mark.parametrize("wrap", [lambda one: one, clipped], ids=["bare", "wrapped"])
+def test_a_strategy_that_samples_itself_is_refused(wrap):
     with pytest.raises(ValueError, match="fraction_train: must be 1"):
-        CoterieStrategy(FedAvg(fraction_train=0.5), Uniform(2))
+        CoterieStrategy(wrap(FedAvg(fraction_train=0.5)), Uniform(2))
+
+
+def test_minimums_in_a_wrapper_are_seen():
+    with pytest.raises(ValueError, match="would wait forever for 3 nodes where 2 were chosen"):
+        wrapped(Uniform(2), clipped(small(nodes=3))).start(quick(), quickstart.initial(), num_rounds=1)
 
 
 def test_a_strategy_that_writes_to_others_is_found_out():

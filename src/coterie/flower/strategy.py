@@ -107,10 +107,9 @@ class CoterieStrategy(Strategy):  # type: ignore[misc] # flwr is an extra
     _trial: Flat | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        if getattr(self.inner, "fraction_train", 1.0) != 1.0:
-            raise ValueError(
-                f"fraction_train: must be 1.0 inside CoterieStrategy, which chooses itself, not {self.inner.fraction_train}"
-            )
+        fraction = _setting(self.inner, "fraction_train", 1.0)
+        if fraction != 1.0:
+            raise ValueError(f"fraction_train: must be 1.0 inside CoterieStrategy, which chooses itself, not {fraction}")
 
     def configure_train(self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid) -> Iterable[Message]:
         """Has the selector choose, and the strategy inside write the messages to the chosen."""
@@ -206,7 +205,7 @@ class CoterieStrategy(Strategy):  # type: ignore[misc] # flwr is an extra
 
     def _check_minimums(self, cohort: int) -> None:
         for name in MINIMUMS:
-            least = getattr(self.inner, name, 0)
+            least = _setting(self.inner, name, 0)
             if least > cohort:
                 raise ValueError(
                     f"{name}: {type(self.inner).__name__} would wait forever for {least} nodes where {cohort} were chosen;"
@@ -235,7 +234,7 @@ class CoterieStrategy(Strategy):  # type: ignore[misc] # flwr is an extra
             losses = [value for name, value in metrics.items() if "loss" in name]
             if losses:
                 facts.setdefault("loss", losses[0])
-            count = metrics.get(getattr(self.inner, "weighted_by_key", SAMPLES))
+            count = metrics.get(_setting(self.inner, "weighted_by_key", SAMPLES))
             return Reply(client, opened.form.flat(arrays), count, int(said.get("round", round)), facts)
         except Exception as error:  # a stranger's bytes
             return Reply(client, f"unreadable: {error}", 1, round)
@@ -254,3 +253,10 @@ class CoterieStrategy(Strategy):  # type: ignore[misc] # flwr is an extra
             return None
         weights = replies.counts[heard] / replies.counts[heard].sum()
         return np.asarray(weights.astype(np.float32) @ replies.models[heard])
+
+
+def _setting(strategy: Any, name: str, otherwise: Any) -> Any:
+    """A setting of a strategy, or of the one that it wraps, as Flower's of differential privacy do."""
+    while not hasattr(strategy, name) and hasattr(strategy, "strategy"):
+        strategy = strategy.strategy
+    return getattr(strategy, name, otherwise)
