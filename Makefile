@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install compare market test test-deployment test-flower-versions lint types docs bench figures check data clean
+.PHONY: help install compare market test test-deployment test-flower-versions test-market lint types docs bench figures check data clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 24
@@ -24,6 +24,9 @@ test-deployment: $(VENV)/.tested ## a real federation of Flower's processes, aft
 
 test-flower-versions: $(VENV)/.tested ## Flower's tests with its lowest, a middle and the newest version
 	@scripts/test-flower-versions $(VENV)
+
+test-market: $(VENV)/.tested ## the market's promises at full size, on both databases: an hour
+	@COTERIE_MONEY_OPERATIONS=100000 COTERIE_CRASH_POINTS=all COTERIE_DOOR_REQUESTS=10000 COTERIE_MARKETS=10000 $(BIN)/python -m pytest tests/service tests/market
 
 lint: $(VENV)/.tested ## style and import layers
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo

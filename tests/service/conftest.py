@@ -30,7 +30,7 @@ def postgres():
         shutil.chown(folder, "postgres")
     start = (
         "initdb -D data -A trust -U coterie --no-sync >/dev/null && "
-        f"pg_ctl -D data -w -l log -o \"-c listen_addresses= -k '{folder}'\" start >/dev/null"
+        f"pg_ctl -D data -w -l log -o \"-c listen_addresses= -c fsync=off -k '{folder}'\" start >/dev/null"
     )
 
     def shell(line):

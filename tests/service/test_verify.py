@@ -82,6 +82,12 @@ def test_every_edit_and_deletion_of_a_row_is_found(market, name):
             assert broken(market, update(table).where(*this).values({column.name: other})), (name, column.name)
 
 
+def test_an_auction_without_a_bid_holds(light):
+    market = small(light)
+    assert market.status(market.auctioned(prices=())) == "failed"
+    assert market.problems() == []
+
+
 def test_rows_that_nobody_wrote_are_found(market):
     row = {"id": 10_000, "at": 1.0, "key": "forged", "reason": "forged"}
     assert broken(market, insert(metadata.tables["transfers"]).values(row)) == [
