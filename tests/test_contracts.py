@@ -9,7 +9,7 @@ import pytest
 from coterie import data, simulate, testing
 from coterie.catalog import METHODS
 from coterie.coalitions import ByColumn, Fixed
-from coterie.recipe import Recipe
+from coterie.recipe import Peers, Recipe
 from coterie.rooms import ROOMS, rules
 from coterie.settings import parameters_of
 from coterie.simulation import World
@@ -75,3 +75,16 @@ def test_nothing_is_left_out_of_the_rooms():
         warnings.simplefilter("error")
         for room in ROOMS:
             rules.__wrapped__(room)
+
+
+@pytest.mark.parametrize("aggregator", ["fomo", "masked-mean"])
+@pytest.mark.parametrize("listener", rules("neighbors"))
+def test_any_backbone_goes_with_any_rule_of_neighbors(listener, aggregator):
+    """A backbone is how a client trains, a rule of neighbors whom it listens to; clients come, go, fail and lie."""
+    for name, kind in rules("backbones").items():
+        rules_of = example(listener, rules("neighbors")[listener]), example(aggregator, rules("aggregators")[aggregator])
+        recipe = Peers(example(name, kind), rules_of[1], rules_of[0])
+        try:
+            check_recipe(recipe, lambda view, plan: None, rounds=2, seed=3)
+        except Exception as error:
+            raise AssertionError(f"{name} with {listener} and {aggregator}: {error}") from error

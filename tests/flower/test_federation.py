@@ -421,6 +421,22 @@ def test_a_discreet_client_tells_numbers_under_noise_only_and_keeps_its_own_acco
         assert np.isfinite(forgetful.probe([0], Probe(1, directions=2, epsilon=1.0))).all()
 
 
+def test_an_account_in_a_file_is_not_forgotten_when_the_node_is(tmp_path):
+    with small() as simulation:
+        holding = Holding(simulation.crew.path, simulation.clients, 0, 5)
+        app = client_app(partial(held, holding), cap=1.0, account=tmp_path / "account.json")
+
+        def anew():
+            return joined(simulation, Near(app, {1: {"partition-id": 0}}), clients=1).view(1).ask
+
+        one = anew().reports([0], sized(0.6))
+        assert np.isfinite(one).all()
+        np.testing.assert_array_equal(anew().reports([0], sized(0.6)), one)
+        assert np.isnan(anew().reports([0], sized(0.6, occasion=1))).all()
+        (tmp_path / "account.json").write_text("torn")
+        assert np.isnan(anew().reports([0], sized(0.6))).all(), "without its account it tells nothing"
+
+
 def test_a_client_of_arrays_trains_a_module():
     from torch import nn
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ from coterie.flower.words import (
     told,
 )
 from coterie.privacy.budget import Budget
+from coterie.privacy.durable import durable
 from coterie.privacy.mechanisms import release
 from coterie.probe import Blur, Probe
 from coterie.simulation import dice
@@ -44,7 +47,14 @@ TOLD = "coterie.told"
 """What a client has told in private, and what that spent, in the state that Flower keeps for its node."""
 
 
-def client_app(hold: Hold, *, portable: bool = False, discreet: bool = False, cap: float = math.inf) -> ClientApp:
+def client_app(
+    hold: Hold,
+    *,
+    portable: bool = False,
+    discreet: bool = False,
+    cap: float = math.inf,
+    account: str | Path | None = None,
+) -> ClientApp:
     """An app that trains by any backbone and answers every question, made of what a node holds.
 
     It serves `FlowerFederation`. Training and answers throw the dice of `coterie.simulation.dice`, so that the same
@@ -57,7 +67,10 @@ def client_app(hold: Hold, *, portable: bool = False, discreet: bool = False, ca
         discreet: Tells no more than that it has data, and numbers only by private reports and probes, with the noise of
             OpenDP on the former: for methods that keep clients' numbers private. Other questions are not answered.
         cap: The privacy that reports may spend in all at this client, whatever the server allows.
+        account: A file of this client's own, in which it keeps what reports have told and spent, so that neither is
+            forgotten when its process is killed; None for the state of its node, which lasts as long as the node runs.
     """
+    file = None if account is None else Path(account)
     app = ClientApp()
     if portable:
         app.query(FETCH)(give)
@@ -65,7 +78,7 @@ def client_app(hold: Hold, *, portable: bool = False, discreet: bool = False, ca
         app.query(BEGIN)(anew)
     app.train()(partial(_train, hold))
     app.query("coterie_hello")(partial(_hello, hold, discreet))
-    app.query("reports")(partial(_reports, hold, discreet, cap))
+    app.query("reports")(partial(_reports, hold, discreet, cap, file))
     if discreet:
         app.query("probe")(partial(_answer, hold, _private_probes))
         return app
@@ -133,10 +146,10 @@ def _private_probes(holding: Holding, clients: Clients, models: list[Flat], aske
     return _probes(holding, clients, models, asked)
 
 
-def _reports(hold: Hold, discreet: bool, cap: float, message: Message, context: Context) -> Message:
+def _reports(hold: Hold, discreet: bool, cap: float, file: Path | None, message: Message, context: Context) -> Message:
     """Numbers under noise from the client's own secret; what was told once is told again, from what it remembers.
 
-    The client keeps its own account, in the state of its node: a server that forgets cannot make it spend more.
+    The client keeps its own account: a server that forgets cannot make it spend more.
     """
     holding, asked = hold(context), told(message.content)
     report, addresses = report_of(asked["report"]), list(asked["addresses"])
@@ -145,7 +158,6 @@ def _reports(hold: Hold, discreet: bool, cap: float, message: Message, context: 
         raise ValueError("report: this client tells numbers under noise only")
     own = holding.known_as(asked["key"], holding.secret)
     models = [flat_of(record) for record in models_in(message.content)]
-    budget = _account(context)
 
     def tell(places: np.ndarray) -> np.ndarray:
         answers = []
@@ -156,24 +168,21 @@ def _reports(hold: Hold, discreet: bool, cap: float, message: Message, context: 
             answers.append(release(report, truth, dice.report(holding.secret, asked["key"], addresses[place])))
         return np.array(answers)
 
-    with torch_on_one_thread():
+    with torch_on_one_thread(), durable(file) if file else _account(context) as budget:
         answers, _ = budget.ask(report, np.zeros(len(addresses), np.intp), addresses, np.ones(len(addresses), bool), tell)
-    budget.forget(asked["round"])
-    _put_account(context, budget)
+        budget.forget(asked["round"])
     return Message(answers_record(answers, round=asked["round"]), reply_to=message)
 
 
-def _account(context: Context) -> Budget:
-    """What this node has let out so far."""
+@contextmanager
+def _account(context: Context) -> Iterator[Budget]:
+    """What this node has let out so far, in the state that Flower keeps for it."""
     budget, kept = Budget(1), context.state.get(TOLD)
     if isinstance(kept, ArrayRecord):
         arrays = {name: array.numpy() for name, array in kept.items()}
         budget.spent = np.array(arrays.pop("spent"))
         budget.answers = {address: {0: answer} for address, answer in arrays.items()}
-    return budget
-
-
-def _put_account(context: Context, budget: Budget) -> None:
+    yield budget
     told = {address: Array(answers[0]) for address, answers in budget.answers.items()}
     context.state[TOLD] = ArrayRecord({"spent": Array(budget.spent), **told})
 
