@@ -1,8 +1,8 @@
 """What learning without a server costs beside learning alone: `python -m benchmarks.peers [cnn] [cnn-one-epoch] [many]`.
 
 `cnn`: 100 clients with a convolutional network and ten neighbors each; a round of each rule and a round of local training
-by turns, in seconds of processor time, which a busy neighbor does not lengthen much. `many`: 1,000 clients with a perceptron, everybody linked to everybody, each
-rule in a process of its own, with the most memory that it ever held.
+by turns, in seconds of processor time, which a busy neighbor does not lengthen much. `many`: 1,000 clients with a
+perceptron, everybody linked to everybody, each rule in a process of its own, with the most memory that it ever held.
 """
 
 from __future__ import annotations
