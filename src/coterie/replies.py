@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 from coterie.plan import Plan
 from coterie.roster import Ids
 
+SECOND, STALE, UNASKED = "second reply in one round", "stale", "was not asked"
+UNTIMELY = (SECOND, STALE, UNASKED)
+"""Reasons for refusing a reply, whatever it holds."""
+
 
 @dataclass(frozen=True)
 class Meter:
@@ -106,6 +110,12 @@ class Replies:
     def __len__(self) -> int:
         return len(self.clients)
 
+    @property
+    def malformed(self) -> list[int]:
+        """Who was refused for what the reply held, and not for coming late, twice or unasked."""
+        accepted = set(self.clients.tolist())
+        return [k for k, why in self.rejected.items() if k not in accepted and not why.startswith(UNTIMELY)]
+
     def only(self, flags: NDArray[np.bool_]) -> Replies:
         """Some of the replies, as if the others had not come."""
         return replace(
@@ -134,9 +144,9 @@ class Door:
         'model: 1 of 2 values are not finite'
         """
         if seen:
-            return "second reply in one round"
+            return SECOND
         if reply.round != round:
-            return f"stale: a reply to round {reply.round} in round {round}"
+            return f"{STALE}: a reply to round {reply.round} in round {round}"
         return self._refuses_count(reply.count) or self._refuses_model(reply.model, start) or _refuses_facts(reply.facts)
 
     def _refuses_count(self, count: Any) -> str | None:
@@ -184,7 +194,7 @@ def admit(
     for reply in replies:
         client = int(reply.client)
         if client not in start:
-            rejected[client] = "was not asked"
+            rejected[client] = UNASKED
             continue
         reason = door.refuses(reply, models[start[client]], round, client in accepted)
         if reason is None:

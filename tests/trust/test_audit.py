@@ -147,6 +147,30 @@ def test_who_pushes_against_what_it_is_like_is_found():
     assert caught
 
 
+def test_pointing_against_others_adds_up_and_credit_does_not():
+    crowd = Crowd(4)
+    for _ in range(12):
+        crowd.round(set(), nothing)
+    assert (crowd.past.leans <= 1).all()
+    assert np.median(crowd.past.leans) > 0.5
+    caught = {}
+    for t in range(12):
+        for client in crowd.round({0, 1}, lambda update, crowd, i: -update).doubts:
+            caught.setdefault(client, t)
+    assert set(caught) == {0, 1}
+
+
+def test_replies_that_are_no_models_cost_trust_and_late_or_second_ones_do_not():
+    twice = World(broken_rate=1.0, broken=("twice", "stale"))
+    for world, trusted in [(World(attack="nan", attackers=0.25), False), (twice, True)]:
+        federation = small((20,) * 12, blobs(), world=world)
+        records = played(Central(STEPS, Mean(), Uniform(8), trust=Audit()), federation, 8)
+        bad = federation.reality.attack.who(1, 12) if not trusted else np.ones(12, bool)
+        assert records[-1].rejected if trusted else set(records[0].rejected) <= set(np.flatnonzero(bad).tolist())
+        suspected = Audit().suspects(Audit().trust(records[-1].state["trust"]))
+        assert suspected.tolist() == (~np.full(12, trusted) & bad).tolist()
+
+
 def test_a_loss_that_rises_far_more_than_others_is_found():
     crowd = Crowd(5)
 

@@ -47,7 +47,7 @@ def test_parts_and_chances_are_those_of_plain_regressions(seed, clients, dim, co
         for k, start, one, update in zip(ids, before, after, updates, strict=True):
             last[k], sent[k], starts[k] = update, one.astype(np.float64), start.astype(np.float64)
         model = before[0].astype(np.float64)
-        past = seen.remembered(past, np.ones(len(ids), bool))
+        past = seen.remembered(past, np.ones(len(ids), bool), found.leaning)
 
 
 def test_noise_passes_as_often_as_it_should():

@@ -64,6 +64,8 @@ def compare(
     device: Annotated[str | None, typer.Option(help="cpu, or such as cuda.")] = None,
     availability: Annotated[float | None, typer.Option(help="Share of rounds in which a client is there.")] = None,
     presence: Annotated[str | None, typer.Option(help="always, random, markov, diurnal or trace.")] = None,
+    attack: Annotated[str | None, typer.Option(help="What some clients do: free-rider, copy, sign-flip, false-loss, …")] = None,
+    attackers: Annotated[float | None, typer.Option(help="The share of the clients that do so; 0.2 if not given.")] = None,
     deadline: Annotated[float | None, typer.Option(help="Simulated seconds after which a reply is late.")] = None,
     engine: Annotated[str | None, typer.Option(help="What trains: simulation, or flower.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Cells at a time; one a core if not given.")] = None,

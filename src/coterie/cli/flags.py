@@ -39,6 +39,8 @@ FLAGS: dict[str, tuple[str, ...]] = {
     "weight_decay": ("training", "weight_decay"),
     "availability": ("world", "availability"),
     "presence": ("world", "presence"),
+    "attack": ("world", "attack"),
+    "attackers": ("world", "attackers"),
 }
 """The key that each flag sets."""
 TABLES = ("partition", "training", "world")

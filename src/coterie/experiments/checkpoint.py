@@ -34,7 +34,7 @@ def load(folder: Path, limit: int | None = None) -> tuple[int, Any]:
             continue
         try:
             return t, read(folder / file_of(t))
-        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error):
+        except (OSError, EOFError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error):
             continue
     return 0, None
 

@@ -17,6 +17,7 @@ from coterie.privacy.budget import Budget
 from coterie.replies import Meter, Replies, Reply
 from coterie.roster import Ids, Roster
 from coterie.simulation import evaluation
+from coterie.simulation.attacks import Memories
 from coterie.simulation.clients import Clients
 from coterie.simulation.closing import close
 from coterie.simulation.happened import Happened
@@ -54,8 +55,11 @@ class Simulation(Federation):
         self.evaluate_every, self.usual_loss = evaluate_every, usual_loss
         self.tuned, self.tune_shared = tuned, tune_shared
         self.reality = Reality(world, clients.keys, clients.count("train"), self.seed)
-        self.roster = Roster(clients.keys, {"size": clients.count("train"), **self.reality.devices.columns})
+        facts = {"size": clients.count("train"), **self.reality.devices.columns}
+        self.roster = Roster(clients.keys, self.reality.claimed(facts))
         self.homes = Homes(remember)
+        self.memories = Memories()
+        """What attackers remember."""
         self.budget = Budget(len(clients))
         """What each client has let out under privacy, and what that has spent in all."""
         self.models: NDArray[np.float32] = _frozen(np.array(model)[np.newaxis])
@@ -80,7 +84,17 @@ class Simulation(Federation):
         self._happened = self._happened.opened(len(present))
         self.budget.forget(t)
         questions = Questions(
-            self.crew, self.clients, self.models, self._held, self._kept, present, self._traffic, t, self._took, self.budget
+            self.crew,
+            self.clients,
+            self.models,
+            self._held,
+            self._kept,
+            present,
+            self._traffic,
+            t,
+            self._took,
+            self.budget,
+            self.reality.attack,
         )
         self._view = View(t, self.roster, _frozen(present), self.models, self.follows, self.layout, questions, self.seed)
         return self._view
@@ -146,6 +160,7 @@ class Simulation(Federation):
             "follows": np.array(self.follows),
             "waited": self._waited,
             "homes": self.homes.state(),
+            "memories": self.memories.state(),
             "budget": self.budget.state(),
             "happened": self._happened.state(),
         }
@@ -160,6 +175,7 @@ class Simulation(Federation):
         self.round, self.clock, self._waited = int(state["round"]), float(state["clock"]), float(state["waited"])
         self.models, self.follows = _frozen(models), _frozen(follows)
         self.homes.restore(state["homes"])
+        self.memories.restore(state["memories"])
         self.budget.restore(state["budget"])
         self._happened = Happened(**state["happened"])
         self._view, self._plan, self._trained = None, None, {}
@@ -194,7 +210,15 @@ class Simulation(Federation):
         starts = plan.start[np.searchsorted(plan.trainers, clients)].tolist()
         return self.crew.run(
             [
-                Fit(plan.backbone, client, models[row], self.homes.kept.get(client, {}), round, plan.wants)
+                Fit(
+                    plan.backbone,
+                    client,
+                    models[row],
+                    self.homes.kept.get(client, {}),
+                    round,
+                    plan.wants,
+                    float(self.reality.efforts[client]),
+                )
                 for client, row in zip(clients.tolist(), starts, strict=True)
             ]
         )
@@ -218,7 +242,8 @@ class Simulation(Federation):
             )
             for (client, fit), arrives in zip(fitted.items(), seconds, strict=True)
         ]
-        return self.reality.sends(replies, {client: self.models[row] for client, row in zip(fitted, start, strict=True)}, round)
+        starts = {client: self.models[row] for client, row in zip(fitted, start, strict=True)}
+        return self.reality.sends(replies, starts, round, self.memories)
 
     def _put_away(self, plan: Plan, fitted: Mapping[int, Fitted], replies: Replies) -> None:
         """Leaves at each client what its training left there."""

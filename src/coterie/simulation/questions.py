@@ -20,6 +20,7 @@ from coterie.roster import Ids
 from coterie.rules import Backbone
 from coterie.simulation import dice
 from coterie.simulation.answers import Gradients, Losses, Probes
+from coterie.simulation.attacks import NOBODY, TOLD, Attack
 from coterie.simulation.clients import Clients
 from coterie.simulation.tellings import Tell
 from coterie.simulation.traffic import NUMBER, Traffic
@@ -72,6 +73,8 @@ class Questions(Ask):
     """Hears of questions and answers, who gave them, how many samples each looked at, and how many bytes each exchanged."""
     _budget: Budget
     """What clients have let out under privacy, and what that has spent."""
+    _attack: Attack = NOBODY
+    """Some may not tell the truth."""
 
     def losses(
         self,
@@ -83,9 +86,10 @@ class Questions(Ask):
         batch: int | None = None,
     ) -> Float[np.ndarray, " questions"]:
         kind = Kind("loss", NUMBER, split, batch)
-        return self._ask(
+        truth = self._ask(
             kind, clients, about, among, (), np.float64, lambda model, _, few: Losses(model, few, split, batch, self._round)
         )
+        return truth if self._attack.name != "false-loss" else truth * self._times("loss", self._ids(clients))
 
     def gradients(
         self,
@@ -160,7 +164,12 @@ class Questions(Ask):
         ]
         for (_, few), told in zip(groups, self._crew.run(tasks), strict=True):
             truth[few] = told
-        return truth
+        lied = {name: self._times(what, ids) for what, names in TOLD.items() for name in names}
+        return truth * np.stack([lied.get(name, np.ones(len(ids))) for name in report.names], axis=1)
+
+    def _times(self, what: str, ids: Ids) -> NDArray[np.float64]:
+        """By how much clients multiply what they say."""
+        return self._attack.times(what, self._clients.seed, len(self._clients))[ids]
 
     def _told(
         self,

@@ -15,6 +15,7 @@ from coterie.federation import Descent, Inputs, Local, OwnSamples, Steps
 from coterie.roster import Ids
 from coterie.rules import Backbone, Trained
 from coterie.simulation import dice
+from coterie.simulation.attacks import lazy
 from coterie.simulation.clients import Clients, Samples
 from coterie.simulation.path import Path
 from coterie.simulation.work import Task
@@ -32,9 +33,12 @@ class Fit(Task["Fitted"]):
     kept: Mapping[str, Flat]
     round: int
     wants: frozenset[str]
+    effort: float = 1.0
+    """The share of its steps that the client takes."""
 
     def run(self, path: Path, clients: Clients) -> Fitted:
-        home = Home(path, clients.samples(self.client, "train"), clients.seed, clients.keys[self.client], self.round)
+        samples, key = clients.samples(self.client, "train"), clients.keys[self.client]
+        home = Home(path, samples, clients.seed, key, self.round, effort=self.effort)
         trained = home.train(self.backbone, self.model, self.kept)
         told = judged(path, clients.asked(self.client, "holdout"), self.model, trained.share, self.wants)
         return Fitted(replace(trained, facts={**trained.facts, **told}), len(home.samples[0]), home.seen)
@@ -61,6 +65,8 @@ class Home:
     key: str
     round: int
     purpose: str = "train"
+    effort: float = 1.0
+    """The share of its steps that it takes."""
     seen: int = field(default=0, init=False)
     descents: int = field(default=0, init=False)
 
@@ -80,6 +86,7 @@ class Home:
     ) -> Descent:
         """Mini-batch descent over the client's samples; see `Path.descend`. `only` may be a slice too."""
         x, y = self.samples
+        steps = steps if self.effort >= 1 else lazy(steps, len(x), self.effort)
         where = (self.seed, self.round, self.key, self.purpose, self.descents)
         order, seed = dice.epochs(*where, len(x), steps), dice.dropout(*where)
         descend = partial(self.path.descend, start, x, y, order, steps, steps.rate(self.round))

@@ -1,6 +1,7 @@
 """The world that interferes: who is there, how fast, who fails, who sends nonsense. Its truth stays here.
 
-Every process is a pure function of seed and round: a resumed run meets the same world without remembering it.
+Every process is a pure function of seed and round: a resumed run meets the same world without remembering it. Only
+attackers that send again what they saw remember it.
 """
 
 from __future__ import annotations
@@ -8,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.replies import Reply
 from coterie.roster import Ids
-from coterie.simulation import behaviors, devices, dice, presence
+from coterie.simulation import attacks, behaviors, devices, dice, presence
+from coterie.simulation.attacks import Attack, Memories
 from coterie.simulation.behaviors import Behavior, Broken
 from coterie.simulation.failures import STAGES, Failures
 
@@ -71,6 +73,13 @@ class World:
     """Chance per client and round that its reply is broken."""
     broken: tuple[str, ...] = tuple(behaviors.FAMILIES)
     """Families of broken replies to draw from."""
+    attack: str = "none"
+    """What attackers do: 'free-rider' (each one of 'return', 'noise', 'delta'), 'delta-noise', 'copy', 'copy-noise', 'replay',
+    'replay-model', 'nan', 'norm', 'sign-flip', 'replacement', 'selfish', 'false-loss', 'false-size', 'false-speed'."""
+    attackers: float = 0.2
+    """The share of the clients that attack, where there is an attack."""
+    lie: float = 10.0
+    """How many times the truth the 'false-…' attacks tell."""
     behaviors: tuple[Behavior, ...] = ()
     """Further behaviors of clients, applied in this order."""
 
@@ -100,6 +109,7 @@ class World:
         if self.presence == "markov":
             presence.markov_chances(self.availability, self.stay)
         Broken(self.broken_rate, self.broken)
+        Attack(self.attack, self.attackers, self.lie)
 
     @property
     def failures(self) -> Failures:
@@ -131,6 +141,22 @@ class Reality:
                 return devices.tiers(made, self.seed, world.strong, world.strength)
             case _:
                 return made
+
+    @cached_property
+    def attack(self) -> Attack:
+        """What some clients do."""
+        return Attack(self.world.attack, self.world.attackers, self.world.lie)
+
+    def claimed(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """What everybody gets to know of these facts about the clients: what each says of itself."""
+        times = {name: self.attack.times(name, self.seed, len(self.keys)) for name in columns}
+        lied = {name: (values * times[name]).astype(values.dtype) for name, values in columns.items()}
+        return {name: lied[name] if (times[name] != 1).any() else values for name, values in columns.items()}
+
+    @cached_property
+    def efforts(self) -> NDArray[np.float64]:
+        """The share of its steps that each client takes."""
+        return self.attack.efforts(self.seed, len(self.keys))
 
     @cached_property
     def trace(self) -> NDArray[np.bool_]:
@@ -166,8 +192,11 @@ class Reality:
         """How long a question takes: the slowest of those who answer. To evaluate takes a third of the time to train."""
         return float(self.devices.seconds(clients, seen / 3, crossed).max(initial=0.0))
 
-    def sends(self, replies: list[Reply], starts: Mapping[int, np.ndarray], round: int) -> list[Reply]:
+    def sends(
+        self, replies: list[Reply], starts: Mapping[int, np.ndarray], round: int, memories: Memories | None = None
+    ) -> list[Reply]:
         """What leaves the clients in place of these replies; `starts` are the models that they started from."""
+        replies = attacks.sent(self.attack, replies, starts, self.seed, self.keys, memories or Memories())
         acting = [behavior.acts(self.seed, round, len(self.keys)) for behavior in self.behaviors]
         if not any(acts.any() for acts in acting):
             return replies

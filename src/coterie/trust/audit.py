@@ -10,7 +10,7 @@ chance is known exactly (a Beta distribution), so that question needs no tuning.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float32
@@ -21,7 +21,7 @@ from coterie.plan import Plan
 from coterie.replies import Replies
 from coterie.roster import Column, Ids, Roster
 from coterie.rules import Believer
-from coterie.trust.comparing import Seen
+from coterie.trust.comparing import Nearest, Seen
 from coterie.trust.past import Floats, Past
 
 SENT_BACK = "it sent back the model that it was given"
@@ -56,10 +56,11 @@ class Judged:
 class Audit(Believer):
     """Believes those whose updates look like training, and nobody who copies, replays, adds noise or sends nothing (ours).
 
-    A reply that is found dishonest is left out of its round. A client's trust is (p + h)/(p + h + p·d) after h honest and d
-    dishonest rounds, p being `patience`: one bad round in the beginning is forgiven, two are not, and those below
-    `threshold` are chosen no more. Similarity of whole histories is FoolsGold's (Fung, Yoon and Beschastnikh, 2020); the
-    question whether what is left is noise is ours.
+    A reply that is found dishonest is left out of its round; one that the door refused for what it holds counts as
+    dishonest too. A client's trust is (p + h)/(p + h + p·d) after h honest and d dishonest rounds, p being `patience`:
+    one bad round in the beginning is forgiven, two are not, and those below `threshold` are chosen no more.
+    Similarity of whole histories is FoolsGold's (Fung, Yoon and Beschastnikh, 2020); the question whether what is left
+    is noise is ours.
 
     Where the source is silent: FoolsGold weighs and does not judge, and among non-IID clients it takes the weight of honest
     ones that are alike; so a verdict asks for nearly equal histories (`alike`). Its weights are the aggregator `foolsgold`.
@@ -71,10 +72,10 @@ class Audit(Believer):
     """What part of an update's square may be missing in a copy."""
     noise: float = 1e-3
     """How often noise passes as an update."""
-    large: float = 6.0
+    large: float = 10.0
     """An update so many times as long as the median one is too long."""
-    against: float = 0.5
-    """How far an update may point against what it is like, from 0 (as much with it as against it) to 1."""
+    against: float = 0.75
+    """How far a client's updates may point against what they are like, each from −1 to 1, added up over its rounds."""
     alike: float = 1e-3
     """By how much histories of different clients differ at least, as 1 − cosine."""
     loss: float = 6.0
@@ -120,7 +121,7 @@ class Audit(Believer):
         judged, past = self.judge(
             replies.clients, view.models[start], replies.models, state, arrival=replies.seconds, seed=view.seed
         )
-        return judged.doubts, past
+        return judged.doubts, _refused(past, replies)
 
     def judge(
         self,
@@ -149,24 +150,24 @@ class Audit(Believer):
             raise ValueError("audit: each client once, and one model before and after for each")
         came = np.zeros(len(ids)) if arrival is None or not np.size(arrival) else np.asarray(arrival, np.float64)
         seen = Seen.of(ids, before, after, came, past, self.sketch, seed)
-        scores, reasons = self._questions(seen, past, losses)
+        nearest = seen.nearest(past, self.bank)
+        scores, reasons = self._questions(seen, nearest, past, losses)
         total = np.max([*scores.values(), np.zeros(len(ids))], axis=0)
         honest = total < 1
         judged = Judged(ids, honest, tuple("" if h else why for h, why in zip(honest, reasons, strict=True)), total, scores)
-        return judged, seen.remembered(past, honest)
+        return judged, seen.remembered(past, honest, nearest.leaning)
 
     def _questions(
-        self, seen: Seen, past: Past, losses: tuple[ArrayLike, ArrayLike] | None
+        self, seen: Seen, nearest: Nearest, past: Past, losses: tuple[ArrayLike, ArrayLike] | None
     ) -> tuple[dict[str, Floats], list[str]]:
         """Scores by question, and for each reply the reason that the first question at 1 or more gives."""
         idle = _over(self.idle * seen.usual, seen.lengths)
-        nearest = seen.nearest(past, self.bank)
         found = {
             "idle": idle,
             "copy": _over(np.full(len(idle), self.copy), nearest.missing),
             "noise": np.minimum(nearest.chance / self.noise, 1e3) if self.noise else np.zeros(len(idle)),
             "large": seen.lengths / (self.large * seen.usual) if seen.usual > 0 else np.zeros(len(idle)),
-            "against": np.maximum(-nearest.leaning, 0) / self.against,
+            "against": np.maximum(-seen.leans(past, nearest.leaning), 0) / self.against,
             "alike": _over(np.full(len(idle), self.alike), 1 - seen.twin(past)),
         }
         whys = {
@@ -185,6 +186,13 @@ class Audit(Believer):
             whys["loss"] = [LOSS] * len(idle)
         reasons = [next((whys[name][i] for name in found if found[name][i] >= 1), "") for i in range(len(idle))]
         return found, reasons
+
+
+def _refused(past: Past, replies: Replies) -> Past:
+    """Counts a reply that the door refused for what it holds as a dishonest round; not one that came late or twice."""
+    wrong = past.dishonest.copy()
+    wrong[replies.malformed] += 1
+    return replace(past, dishonest=wrong)
 
 
 def _over(limit: ArrayLike, values: Floats) -> Floats:

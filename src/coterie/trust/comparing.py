@@ -138,7 +138,11 @@ class Seen:
         like[old[self.clients] < 3] = 0.0
         return np.asarray(like.max(axis=1, initial=0.0))
 
-    def remembered(self, past: Past, honest: NDArray[np.bool_]) -> Past:
+    def leans(self, past: Past, leaning: Floats) -> Floats:
+        """How far each client's updates have pointed with what they are like, added up; credit goes up to 1."""
+        return np.asarray(np.minimum(past.leans[self.clients] + leaning, 1.0))
+
+    def remembered(self, past: Past, honest: NDArray[np.bool_], leaning: Floats) -> Past:
         """What is known after the round. Of what was not honest nothing is kept to compare others with."""
         size, ids, good = self.updates.shape[1], self.clients, self.clients[honest]
         if not len(ids):
@@ -148,7 +152,8 @@ class Seen:
         rows["sums"][good] += self.updates[honest].astype(np.float32)
         rows["sent"][ids] = self.sent
         rows["given"][ids] = self.start
-        turns, lengths = past.turns.copy(), past.lengths.copy()
+        turns, lengths, leans = past.turns.copy(), past.lengths.copy(), past.leans.copy()
+        leans[ids] = self.leans(past, leaning)
         turns[ids] = past.round + 1
         lengths[good] = self.lengths[honest]
         right, wrong = past.honest.copy(), past.dishonest.copy()
@@ -158,6 +163,7 @@ class Seen:
             round=past.round + 1,
             turns=turns,
             lengths=lengths,
+            leans=leans,
             model=self.model.astype(np.float32),
             steps=self.steps.reshape(-1, size).astype(np.float32),
             honest=right,

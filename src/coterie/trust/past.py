@@ -28,6 +28,8 @@ class Past:
     """The model that each was given then."""
     lengths: Floats
     """How long each client's last believed update was; NaN for none."""
+    leans: Floats
+    """How far each client's updates pointed with what they are like, added up over its rounds; below 0 against it."""
     model: Float32[np.ndarray, " sketch"]
     """The mean model that was given out last."""
     steps: Float32[np.ndarray, "steps sketch"]
@@ -48,6 +50,7 @@ class Past:
             sent=rows,
             given=rows,
             lengths=np.full(clients, np.nan),
+            leans=np.zeros(clients),
             model=np.zeros(0, np.float32),
             steps=np.zeros((0, 0), np.float32),
             honest=number,
