@@ -220,6 +220,14 @@ def test_what_the_command_line_cannot_read(line, capsys):
     assert "Error" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("deep", ["a=" + "[" * 9999, "a=" + "{a=" * 9999])
+def test_a_file_that_is_too_deep(deep, tmp_path, capsys):
+    (tmp_path / "bad.toml").write_text(deep)
+    assert main(["compare", str(tmp_path / "bad.toml")]) == 2
+    assert "recursion" in capsys.readouterr().err
+    assert main(["compare", "--set", f"oort.{deep}"]) == 2
+
+
 def test_a_file_that_is_no_text(tmp_path, capsys):
     file = tmp_path / "bad.toml"
     file.write_bytes(b"rounds = 3\xff\xfe")

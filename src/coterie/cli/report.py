@@ -63,7 +63,7 @@ def opened(folder: Path) -> Store:
     try:
         store = Store.open(folder)
         _ = store.outline
-    except (ValueError, KeyError, TypeError, OSError) as error:
+    except (ValueError, KeyError, TypeError, OSError, RecursionError) as error:
         raise BadInputError(
             [Problem("", str(error) if isinstance(error, ValueError) else f"{folder}: no run that can be read")]
         ) from None

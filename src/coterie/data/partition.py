@@ -116,10 +116,10 @@ class Partition:
         try:
             with np.load(path, allow_pickle=False) as file:
                 about = json.loads(str(file["about"]))
+                if not isinstance(about["scheme"], str) or not isinstance(about["fingerprint"], str):
+                    raise ValueError("the scheme and the fingerprint must be texts")
                 order, offsets = (_integers(file[name]) for name in ("order", "offsets"))
-                return cls(
-                    order, offsets, str(about["scheme"]), dict(about["settings"]), int(about["seed"]), str(about["fingerprint"])
-                )
+                return cls(order, offsets, about["scheme"], dict(about["settings"]), int(about["seed"]), about["fingerprint"])
         except FileNotFoundError:
             raise
         except Exception as error:  # a broken file may fail anywhere in NumPy, zipfile or zlib

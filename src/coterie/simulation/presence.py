@@ -102,7 +102,7 @@ def _entries(path: str) -> Iterable[Mapping[str, Any]]:
             return entries
         with file.open(newline="") as lines:
             return list(csv.DictReader(lines))
-    except (UnicodeDecodeError, json.JSONDecodeError, csv.Error, ValueError) as error:
+    except (csv.Error, ValueError, RecursionError, OSError) as error:
         raise ValueError(f"{path}: this is no trace file ({error})") from None
 
 

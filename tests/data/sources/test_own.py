@@ -43,7 +43,7 @@ def test_bytes_are_scaled_and_real_targets_mean_regression(tmp_path):
         ({"y": np.full(6, np.nan), "y_test": np.zeros(2)}, "targets hold NaN"),
         ({"x": np.ones(6)}, r"must be an array \(samples, …\)"),
         ({"x": np.ones((0, 3)), "y": np.ones(0, dtype=int)}, "not empty"),
-        ({"x": np.array([["a"] * 3] * 6)}, "could not convert string"),
+        ({"x": np.array([["a"] * 3] * 6)}, "the arrays must hold numbers"),
         ({"y": np.array(3)}, "mine"),
         ({"owners": np.arange(3)}, "owners"),
         ({"x": np.array([None] * 6, dtype=object)}, "plain arrays"),

@@ -25,6 +25,10 @@ def load(path: Path) -> Dataset:
     missing = ", ".join(part for part, array in found.items() if array is None)
     if missing:
         raise ValueError(f"{path}: {missing} is missing; needed are the arrays x, y, x_test and y_test")
+    odd = [name for name, array in found.items() if array is not None and array.dtype.kind not in "biuf"]
+    if odd:
+        kinds = ", ".join(f"{name} of {found[name].dtype}" for name in odd)  # type: ignore[union-attr]
+        raise ValueError(f"{path}: the arrays must hold numbers, or true and false; there is {kinds}")
     x, y, x_test, y_test = (array for array in found.values() if array is not None)
     try:
         return Dataset.of(
