@@ -7,6 +7,14 @@ from coterie.federation import View
 from coterie.plan import Coalitions, Plan
 
 
+def test_stand_ins_stand_behind_leaders_in_their_coalition():
+    labels = np.array([0, 0, 1, -1])
+    assert Coalitions(labels, np.array([0, 2]), stand_ins=np.array([1, -1])).stand_ins.tolist() == [1, -1]
+    for leaders, second in [(None, [1, -1]), ([0, 2], [2, -1]), ([0, 2], [1]), ([0, 2], [3, -1])]:
+        with pytest.raises(ValueError, match="stand-in stands behind a leader"):
+            Coalitions(labels, None if leaders is None else np.array(leaders), stand_ins=np.array(second))
+
+
 def test_trainers_are_laid_out_in_key_order_with_all_that_belongs_to_them():
     hears = sparse.csr_array(np.array([[1, 0, 1], [0, 1, 0]], dtype=bool))
     plan = Plan([7, 2, 5], [0, 1, 0], hears, [0, 1], SGD())

@@ -15,6 +15,13 @@ def good(client: int, **changed: object) -> Reply:
     return Reply(**{"client": client, "model": np.full(4, client, np.float32), "count": 10 + client, "round": 3, **changed})
 
 
+def test_a_reply_without_what_was_asked_for_is_refused_and_hides_nobody_elses():
+    plan = Plan.star([0, 1, 2], SGD(), wants=frozenset({"use_cpu"}))
+    replies = admit(plan, TODAY, 3, [good(0, facts={"use_cpu": 0.5}), good(1), good(2, facts={"use_cpu": 0.7})])
+    assert replies.rejected == {1: "use_cpu: it was asked for and did not come"}
+    assert replies.facts["use_cpu"].tolist() == [0.5, 0.7]
+
+
 BROKEN = {
     "nan": {"model": np.array([1, np.nan, 1, 1], np.float32)},
     "inf": {"model": np.array([1, np.inf, 1, 1], np.float32)},

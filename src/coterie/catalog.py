@@ -20,8 +20,9 @@ from typing import Any, Literal, get_type_hints
 
 from coterie.aggregators import Boltzmann, BySize, Coarse, Fine, Fomo, MaskedMean, Mean, OwnShare, ServerSteps
 from coterie.backbones import SGD, DisPfl, Ditto, FedBN, FedL2P, FineTune, Prox
-from coterie.coalitions import ClusterFL, Ifca, LeaderFollower, SharedError
+from coterie.coalitions import ClusterFL, Ifca, LeaderFollower, SharedError, TrustHedonic
 from coterie.coalitions.leader_follower import Choice
+from coterie.coalitions.leaders import Masters
 from coterie.coalitions.shared_error import Structure
 from coterie.coalitions.threshold import Reading
 from coterie.neighbors import Afind, Alone, Federico, Gossip, Pens, Wary
@@ -34,6 +35,7 @@ from coterie.rules import Aggregator, Backbone, Listener, Selector
 from coterie.selectors import ClustersOnly, FedCor, FedCVRBolt, Uniform, VolumeContribution
 from coterie.selectors.volume_contribution import Select
 from coterie.settings import Parameter, meanings, nearest, parameters_of, refuse_unknown
+from coterie.trust import Evidence
 
 PER_ROUND = 10
 """How many train in a round if nothing is said."""
@@ -207,6 +209,29 @@ def stackfed(
 def only_leaders(*, leaders: int | None = None, backbone: Backbone = SGD()) -> ByCoalition:
     """StackFed's leaders train, and nobody with them: what its followers have to beat (thesis, chapter 4)."""
     return ByCoalition(backbone, BySize(), LeaderFollower(quota=0, leaders=leaders), across=BySize())
+
+
+def fedtrust(
+    *,
+    threshold: float = 0.5,
+    max_size: int | None = None,
+    rule: Literal["reference", "printed"] = "reference",
+    recommendations: Literal["mean", "median"] = "mean",
+    reference: int = 0,
+    forgive: int = 0,
+    reading: Literal["veto", "printed"] = "veto",
+    max_sweeps: int = 100,
+    backbone: Backbone = SGD(),
+) -> ByCoalition:
+    """Who trust each other train together under a master, and who is found selfish trains with nobody (thesis, chapter 3)."""
+    former = TrustHedonic(threshold, max_size, reading, Masters(), max_sweeps)
+    trust = Evidence(threshold, rule, recommendations, reference, forgive=forgive)
+    return ByCoalition(backbone, BySize(), former, across=BySize(), min_members=2, trust=trust)
+
+
+def fedtrust_printed(*, threshold: float = 0.25, max_sweeps: int = 20, backbone: Backbone = SGD()) -> ByCoalition:
+    """FedTrust as printed: blind to those who are always lazy, in coalitions that never settle (thesis, chapter 3)."""
+    return fedtrust(threshold=threshold, rule="printed", reading="printed", max_sweeps=max_sweeps, backbone=backbone)
 
 
 def fedcor_probe(

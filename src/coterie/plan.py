@@ -15,6 +15,10 @@ from coterie.roster import Ids
 Route = Literal["star", "leaders", "peers"]
 Hears: TypeAlias = sparse.csr_array
 """A boolean matrix, targets × trainers: which trained models a target may be made of."""
+LOSSES = ("loss_before", "loss_after")
+"""Facts of a training that a plan may want: mean losses of the model received and sent, on the hold-out, in evaluation mode."""
+USE = ("use_cpu", "use_ram", "use_bandwidth")
+"""And these: how much of its machine the device gave to the training, in [0, 1]; −1 where the device cannot tell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +32,8 @@ class Coalitions:
     certificate: Mapping[str, Any] = field(default_factory=dict)
     goes_on: NDArray[np.intp] | None = None
     """For each coalition the row of today's models that it goes on from; None: the one that most members followed."""
+    stand_ins: Ids | None = None
+    """For each coalition the member that gathers the others' models should its leader fail in the round, −1 for nobody."""
 
     def __post_init__(self) -> None:
         labels = np.asarray(self.labels, dtype=np.intp)
@@ -41,6 +47,12 @@ class Coalitions:
             object.__setattr__(self, "leaders", leaders)
         if self.goes_on is not None and np.shape(self.goes_on) != used.shape:
             raise ValueError(f"coalitions: each of {len(used)} goes on from one model, not {np.shape(self.goes_on)}")
+        if self.stand_ins is not None:
+            second = np.asarray(self.stand_ins, dtype=np.intp)
+            named = second >= 0
+            if self.leaders is None or second.shape != used.shape or not np.array_equal(labels[second[named]], used[named]):
+                raise ValueError("coalitions: a stand-in stands behind a leader, and belongs to the same coalition")
+            object.__setattr__(self, "stand_ins", second)
         object.__setattr__(self, "labels", labels)
 
     def __len__(self) -> int:
@@ -95,7 +107,7 @@ class Plan:
     coalitions: Coalitions | None = None
     """The coalitions behind the plan; by the route 'leaders' their leaders gather the members' models."""
     wants: frozenset[str] = frozenset()
-    """Facts that a reply must bring besides the model: 'loss_before', 'loss_after' (hold-out, eval mode)."""
+    """Facts that a reply must bring besides the model: some of `LOSSES` and `USE`."""
     quiet: bool = False
     """Replies bring models and nothing else: every count is 1, and there are no facts. What the server may know of clients
     it is told by reports."""

@@ -196,7 +196,7 @@ def admit(
         if client not in start:
             rejected[client] = UNASKED
             continue
-        reason = door.refuses(reply, models[start[client]], round, client in accepted)
+        reason = door.refuses(reply, models[start[client]], round, client in accepted) or _lacks(plan, reply)
         if reason is None:
             accepted[client] = reply
         else:
@@ -215,6 +215,11 @@ def admit(
         meter=meter,
         duration=duration,
     )
+
+
+def _lacks(plan: Plan, reply: Reply) -> str | None:
+    missing = plan.wants - reply.facts.keys()
+    return f"{min(missing)}: it was asked for and did not come" if missing else None
 
 
 def _refuses_facts(facts: Mapping[str, float]) -> str | None:

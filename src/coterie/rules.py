@@ -31,7 +31,7 @@ class Rule:
     """What all rules have in common."""
 
     wants: ClassVar[frozenset[str]] = frozenset()
-    """Facts about training that replies must bring for `learn`: 'loss_before', 'loss_after'."""
+    """Facts about training that replies must bring for `learn`: some of `coterie.plan.LOSSES` and `USE`."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
     """Columns of the roster that it cannot do without, or 'labels' where it needs a classification.

@@ -182,7 +182,7 @@ def test_the_former_looks_at_those_who_are_present_and_elects_masters():
     found = TrustHedonic(masters=Masters()).form(view_of([0, 1, 2, 3], trust, **facts), None)
     assert found.labels.tolist() == [0, 1, 0, 0, -1]
     assert found.leaders.tolist() == [2, 1]
-    assert found.certificate["stand_ins"] == [3, -1]
+    assert found.stand_ins.tolist() == [3, -1]
     plain = TrustHedonic().form(view_of([0, 1, 2, 3], np.tile(trust, (5, 1))), None)
     assert plain.labels.tolist() == found.labels.tolist()
     assert plain.leaders is None

@@ -15,6 +15,7 @@ from coterie.probe import Probe
 from coterie.recipe import Central, Peers
 from coterie.replies import Meter
 from coterie.simulation import World
+from coterie.simulation.world import Reality
 from tests.simulation.small import Hearing, These, played, small
 
 ONCE = SGD(Steps(epochs=1))
@@ -150,6 +151,33 @@ def test_leaders_gather_what_their_members_send():
         messages=3,
     )
     assert len(view.present) == 6
+
+
+def led(monkeypatch, *failing):
+    """What is left of a round of two coalitions, 0 to 2 and 3 to 5, when some fail: the first two lead and stand in."""
+    monkeypatch.setattr(Reality, "failing", lambda *asked: dict.fromkeys(failing, "during"))
+    federation = small()
+    federation.view(1)
+    coalitions = Coalitions(np.array([0, 0, 0, 1, 1, 1]), np.array([0, 3]), stand_ins=np.array([1, 4]))
+    everybody = sparse.csr_array(np.ones((1, 6), bool))
+    plan = Plan(np.arange(6), np.zeros(6, int), everybody, np.zeros(1, int), ONCE, route="leaders", coalitions=coalitions)
+    return federation.train(plan), federation.meter()
+
+
+def test_a_stand_in_gathers_for_a_master_that_fails_and_nothing_else_is_lost(monkeypatch):
+    replies, meter = led(monkeypatch, 0)
+    assert (replies.clients.tolist(), replies.lost) == ([1, 2, 3, 4, 5], {0: "failed during training"})
+    assert (meter.messages, meter.up["model"]) == (2, 2 * MODEL)
+    assert meter.between["model"] == (4 + 1 + 2) * MODEL
+    replies, meter = led(monkeypatch)
+    assert (len(replies), meter.messages, meter.between["model"]) == (6, 2, (4 + 2 + 2) * MODEL)
+
+
+def test_without_master_and_stand_in_a_coalition_trains_in_vain(monkeypatch):
+    replies, meter = led(monkeypatch, 0, 1)
+    assert replies.clients.tolist() == [3, 4, 5]
+    assert replies.lost[2] == "its master failed, and the stand-in too"
+    assert (meter.messages, meter.up["model"]) == (1, MODEL)
 
 
 @pytest.mark.parametrize(("stage", "down", "up"), [("before", 3, 0), ("during", 3, 0), ("after", 3, 0)])

@@ -47,10 +47,16 @@ class TrustHedonic(Former):
     max_size: int | None = None
     """Largest coalition. With a limit there may be no Nash stable structure; the certificate says what was found."""
     reading: Literal["veto", "printed"] = "veto"
-    """'printed' is Algorithm 3 with its history, stopped after `max_sweeps`."""
+    """'printed' is Algorithm 3 with its history, stopped after `max_sweeps`. It starts from everybody together: as long as all
+    are new, nobody who is alone would rather be with others, and nobody would ever train."""
     masters: Masters | None = None
     """Who leads; None: coalitions have no leaders."""
     max_sweeps: int = 100
+    """Sweeps after which moves that have not ended are stopped."""
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]  # what masters are elected by
+        return frozenset() if self.masters is None else frozenset({"cpu", "ram", "bandwidth", "latency"})
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold <= 1:
@@ -70,12 +76,13 @@ class TrustHedonic(Former):
         if self.masters is None:
             return Coalitions(labels, certificate=found.certificate)
         leaders, stand_ins = self.masters.elect(view.roster, labels)
-        return Coalitions(labels, leaders, {**found.certificate, "stand_ins": stand_ins.tolist()})
+        return Coalitions(labels, leaders, found.certificate, stand_ins=stand_ins)
 
     def structure(self, trust: Trust, rng: np.random.Generator) -> Coalitions:
         """The coalitions for a trust vector (or viewers × devices), with their certificate."""
         if self.reading == "printed":
-            course = printed_moves(trust, self.threshold, rng, max_sweeps=self.max_sweeps)
+            together = np.zeros(len(trust), np.intp)
+            course = printed_moves(trust, self.threshold, rng, together, max_sweeps=self.max_sweeps)
             return certified(course, trust_game(trust, self.threshold, solo=None), reading=self.reading)
         game, admission = trust_game(trust, self.threshold), vetoes(trust, self.threshold, self.max_size)
         if trust.ndim == 1 and self.max_size is None:
@@ -130,15 +137,17 @@ def sorted_blocks(trust: Trust, threshold: float, max_size: int | None) -> Label
     return canonical(labels, len(beliefs))
 
 
-def printed_moves(trust: ArrayLike, threshold: float, rng: np.random.Generator, *, max_sweeps: int = 100) -> Course:
+def printed_moves(
+    trust: ArrayLike, threshold: float, rng: np.random.Generator, start: ArrayLike | None = None, *, max_sweeps: int = 100
+) -> Course:
     """Algorithm 3 as printed: nobody is asked, to be alone is worth one's own trust, and what one left is worth 0.
 
     A device moves to a coalition at random among those that it prefers, so it is content only after looking at all (the
     source lets it look at one, after which a sweep without a move says nothing). Sets that it joined and left are
-    remembered by a random code for each device, combined by exclusive or.
+    remembered by a random code for each device, combined by exclusive or. Starts from everybody alone unless told otherwise.
     """
     game = trust_game(trust, threshold, solo=None)
-    seating = game.seat(np.arange(game.players), EVERYBODY)
+    seating = game.seat(np.arange(game.players) if start is None else start, EVERYBODY)
     codes = rng.integers(1, 2**63, game.players, dtype=np.int64)
     left: list[set[int]] = [set() for _ in range(game.players)]
     moves = 0

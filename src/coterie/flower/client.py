@@ -15,6 +15,7 @@ from flwr.client import ClientApp
 from flwr.common import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 
 from coterie.federation import Split
+from coterie.flower.gauge import Gauge
 from coterie.flower.holding import Hold, Holding
 from coterie.flower.keepsakes import BEGIN, FETCH, KEPT, LAST, PERSONAL, PUT, anew, give, take
 from coterie.flower.nodes import key_of
@@ -31,6 +32,7 @@ from coterie.flower.words import (
     report_of,
     told,
 )
+from coterie.plan import USE
 from coterie.privacy.budget import Budget
 from coterie.privacy.durable import durable
 from coterie.privacy.mechanisms import release
@@ -215,8 +217,9 @@ def _trained(holding: Holding, content: RecordDict, context: Context) -> RecordD
     kept = context.state.get(KEPT)
     drawers = {name: array.numpy() for name, array in kept.items()} if isinstance(kept, ArrayRecord) else {}
     backbone, wants = backbone_of(asked["backbone"]), frozenset(asked["wants"])
+    gauge = Gauge()
     fit = Fit(backbone, holding.client, flat_of(record), drawers, asked["round"], wants).run(holding.path, clients)
-    trained = fit.trained
+    trained = replace(fit.trained, facts={**fit.trained.facts, **gauge.use(wants.intersection(USE))})
     if trained.keep or drawers:
         context.state[KEPT] = ArrayRecord({name: Array(model) for name, model in trained.keep.items()})
     if trained.personal is not None:

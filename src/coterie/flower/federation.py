@@ -25,7 +25,7 @@ from coterie.simulation.closing import close
 from coterie.simulation.happened import Happened
 from coterie.simulation.models import Model, builder
 from coterie.simulation.outing import check
-from coterie.simulation.traffic import Round, Traffic
+from coterie.simulation.traffic import Round, Traffic, told_beside
 
 Judge = Callable[["FlowerFederation"], Scores | None]
 
@@ -305,15 +305,13 @@ class FlowerFederation(Federation):
         out = {client: one for client, one in came if not one.failure}
         answered = np.array(sorted(out), dtype=np.intp)
         late = [client for client in replies.lost if client in out]
-        wanted = np.full(len(out), len(plan.wants), dtype=np.int64)
         facts = [sum(name.startswith("fact.") for name in out[k].message.content.get(OURS, {})) for k in answered.tolist()]
         return Round(
             plan=plan,
             reached=reached,
             answered=answered,
             arrived=np.setdiff1d(answered, late),
-            numbers={"loss": wanted, "telemetry": (not plan.quiet) + np.array(facts, np.int64).reshape(-1) - wanted},
-            evaluations=len(out) * len(plan.wants),
+            **told_beside(plan, np.array(facts, np.int64).reshape(-1) - plan.quiet),
         )
 
 

@@ -9,8 +9,10 @@ import numpy as np
 from flwr.client import ClientApp
 from flwr.common import ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 
+from coterie.flower.gauge import Gauge
 from coterie.flower.nodes import HELLO, key_of
 from coterie.flower.words import ARRAYS, OURS, SAMPLES, answers_record, models_in, told
+from coterie.plan import USE
 
 
 def answering(app: ClientApp, size: Callable[[Context], int] | None = None) -> ClientApp:
@@ -56,9 +58,11 @@ class Answering(ClientApp):  # type: ignore[misc] # flwr is an extra
         (start,) = models_in(message.content)
         if "loss_before" in asked["wants"]:
             facts["fact.loss_before"] = self._evaluated(message, start, context)[0]
+        gauge = Gauge()
         reply = self.inner(message, context)
         if not reply.has_content():
             return reply
+        facts |= {f"fact.{name}": share for name, share in gauge.use(USE).items() if name in asked["wants"]}
         if "loss_after" in asked["wants"]:
             (trained,) = (record for record in reply.content.values() if isinstance(record, ArrayRecord))
             facts["fact.loss_after"] = self._evaluated(message, trained, context)[0]

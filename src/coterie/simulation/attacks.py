@@ -28,8 +28,6 @@ BOOST = 10.0
 """How much further than its goal a client goes that wants to replace the shared model."""
 BLOWN_UP = 100.0
 """How much longer than an honest update one is that was blown up."""
-EFFORT = 0.1
-"""The share of its steps that a selfish client takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +141,8 @@ SENDS: Mapping[str, Callable[[Reply, Scene], Reply]] = MappingProxyType(
 """What an attacker sends in place of an honest reply."""
 FREE_RIDES = ("return", "noise", "delta")
 """Of which each client has one where the attack is 'free-rider'."""
+IDLE = frozenset({"free-rider", "return", "noise", "delta", "delta-noise", "copy", "copy-noise", "replay", "replay-model"})
+"""Attacks of those who do nothing with their machines."""
 REMEMBERING = frozenset({"free-rider", "delta", "delta-noise", "replay", "replay-model"})
 """Attacks for which one must know earlier models."""
 LIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -189,9 +189,16 @@ class Attack:
         lies = what in LIES.get(self.name, ())
         return np.where(self.who(seed, clients) & lies, self.lie, 1.0)
 
-    def efforts(self, seed: int, clients: int) -> NDArray[np.float64]:
-        """The share of its steps that each client takes."""
-        return np.where(self.who(seed, clients) & (self.name == "selfish"), EFFORT, 1.0)
+    def efforts(self, seed: int, round: int, clients: int, effort: float, often: float) -> NDArray[np.float64]:
+        """The share of its steps that each client takes; the selfish only so many, as often as they are lazy."""
+        if self.name != "selfish":
+            return np.ones(clients)
+        lazy = dice.world(seed, "lazy", round).random(clients) < often
+        return np.where(self.who(seed, clients) & lazy, effort, 1.0)
+
+    def idle(self, seed: int, clients: int) -> NDArray[np.bool_]:
+        """Whose machines have nothing to do, since they send what they did not train."""
+        return self.who(seed, clients) & (self.name in IDLE)
 
 
 NOBODY = Attack("none", 0.0)

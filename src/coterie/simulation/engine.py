@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from coterie.federation import Federation, Layout, Scores, Steps, View
 from coterie.mixing import Merge
-from coterie.plan import Plan
+from coterie.plan import USE, Plan
 from coterie.privacy.budget import Budget
 from coterie.replies import Meter, Replies, Reply
 from coterie.roster import Ids, Roster
@@ -208,20 +208,18 @@ class Simulation(Federation):
         """Has clients train, each in the model that the plan starts it from."""
         models = {row: self.models[row] for row in set(plan.start.tolist())}
         starts = plan.start[np.searchsorted(plan.trainers, clients)].tolist()
-        return self.crew.run(
+        efforts = self.reality.efforts(round)[clients].tolist()
+        fitted = self.crew.run(
             [
-                Fit(
-                    plan.backbone,
-                    client,
-                    models[row],
-                    self.homes.kept.get(client, {}),
-                    round,
-                    plan.wants,
-                    float(self.reality.efforts[client]),
-                )
-                for client, row in zip(clients.tolist(), starts, strict=True)
+                Fit(plan.backbone, client, models[row], self.homes.kept.get(client, {}), round, plan.wants, effort)
+                for client, row, effort in zip(clients.tolist(), starts, efforts, strict=True)
             ]
         )
+        wanted = [name for name in USE if name in plan.wants]
+        if not wanted:
+            return fitted
+        use = self.reality.use(round)[clients][:, [USE.index(name) for name in wanted]].tolist()
+        return [_telling(fit, dict(zip(wanted, row, strict=True))) for fit, row in zip(fitted, use, strict=True)]
 
     def _sent(self, plan: Plan, fitted: Mapping[int, Fitted], round: int) -> list[Reply]:
         """What leaves those who trained, and when, as the world has it."""
@@ -264,6 +262,10 @@ class Simulation(Federation):
         """Counts questions, and the time that the slowest took to answer."""
         self._happened = self._happened.questioned(asked, asked - answers)
         self._waited += self.reality.answering(clients, seen, crossed)
+
+
+def _telling(fit: Fitted, use: Mapping[str, float]) -> Fitted:
+    return replace(fit, trained=replace(fit.trained, facts={**fit.trained.facts, **use}))
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from coterie.plan import Plan
 from coterie.roster import Ids
 
+MASTERLESS = "its master failed, and the stand-in too"
+
 
 @dataclass(frozen=True, eq=False)
 class Outing:
@@ -38,7 +40,17 @@ def set_out(plan: Plan, present: Ids, sizes: NDArray[np.int64], failing: Mapping
     lost |= dict.fromkeys(trainers[there & ~able].tolist(), "no training samples")
     broke = {client: f"failed {failing[client]} training" for client in reached.tolist() if client in failing}
     training = [client for client in reached.tolist() if failing.get(client, "after") == "after"]
-    return Outing(reached, np.array(training, dtype=np.intp), lost | broke)
+    return Outing(reached, np.array(training, dtype=np.intp), _without_master(plan, broke) | lost | broke)
+
+
+def _without_master(plan: Plan, broke: Mapping[int, str]) -> dict[int, str]:
+    """Who trains in vain because its master failed, and the stand-in too. Only masters with stand-ins are looked at."""
+    coalitions = plan.coalitions
+    if plan.route != "leaders" or coalitions is None or coalitions.leaders is None or coalitions.stand_ins is None:
+        return {}
+    gone = np.isin(coalitions.leaders, list(broke)) & np.isin(coalitions.stand_ins, list(broke))
+    labels = coalitions.labels[plan.trainers]
+    return dict.fromkeys(plan.trainers[(labels >= 0) & gone[labels]].tolist(), MASTERLESS)
 
 
 def check(plan: Plan, clients: int, rows: int) -> None:

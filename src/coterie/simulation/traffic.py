@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.plan import Plan, Route
+from coterie.plan import LOSSES, Plan, Route
 from coterie.replies import Meter, Replies
 from coterie.roster import Ids
 from coterie.simulation.training import Fitted
@@ -110,16 +111,23 @@ def trained(plan: Plan, reached: Ids, out: Mapping[int, Fitted], replies: Replie
     """What a training has cross: the model, the count and the facts of each reply that left its client."""
     answered = np.array(list(out), dtype=np.intp)
     late = [client for client in replies.lost if client in out]
-    wanted = np.full(len(out), len(plan.wants), dtype=np.int64)
     facts = np.array([-1 if plan.quiet else len(fit.trained.facts) for fit in out.values()], dtype=np.int64)
     return Round(
         plan=plan,
         reached=reached,
         answered=answered,
         arrived=np.setdiff1d(answered, late),
-        numbers={"loss": wanted, "telemetry": 1 + facts - wanted},
-        evaluations=len(out) * len(plan.wants),
+        **told_beside(plan, facts),
     )
+
+
+def told_beside(plan: Plan, facts: NDArray[np.int64]) -> dict[str, Any]:
+    """What replies told besides the model, by how many facts each brought (−1: not even a count), and what it took."""
+    losses = len(plan.wants.intersection(LOSSES))
+    return {
+        "numbers": {"loss": np.full(len(facts), losses, dtype=np.int64), "telemetry": 1 + facts - losses},
+        "evaluations": len(facts) * losses,
+    }
 
 
 def _server_asked(traffic: Traffic) -> Meter:
@@ -179,15 +187,29 @@ def _leaders(traffic: Traffic, round: Round) -> Meter:
     starts = np.setdiff1d(_starts(traffic, round, round.reached), traffic.needs)
     client, row = np.divmod(starts, traffic.rows)
     to_leaders = np.setdiff1d(leaders[client] * np.int64(traffic.rows) + row, traffic.needs)
-    member = (leaders[round.answered] != round.answered).astype(np.int64)
-    groups = len(np.unique(leaders[round.arrived]))
+    gatherers = _gatherers(round, leaders)
+    member = (gatherers[round.answered] != round.answered).astype(np.int64)
+    groups = len(np.unique(gatherers[round.arrived]))
     told = _sent(traffic, round, np.ones(len(member), np.int64))
     return Meter(
         down=traffic.models(len(to_leaders)),
-        up={**told, **traffic.models(len(np.unique(leaders[round.answered])))},
+        up={**told, **traffic.models(len(np.unique(gatherers[round.answered])))},
         between=_sum(traffic.models(int((leaders[client] != client).sum())), _sent(traffic, round, member)),
         messages=groups,
     )
+
+
+def _gatherers(round: Round, leaders: NDArray[np.intp]) -> NDArray[np.intp]:
+    """To whom each client sends what it trained: its leader, or the stand-in of one that was asked and did not answer."""
+    coalitions = round.plan.coalitions
+    assert coalitions is not None
+    if coalitions.stand_ins is None or coalitions.leaders is None:
+        return leaders
+    failed = np.isin(coalitions.leaders, round.plan.trainers) & ~np.isin(coalitions.leaders, round.answered)
+    instead = np.where(failed & np.isin(coalitions.stand_ins, round.answered), coalitions.stand_ins, coalitions.leaders)
+    gatherers, inside = leaders.copy(), coalitions.labels >= 0
+    gatherers[inside] = instead[coalitions.labels[inside]]
+    return gatherers
 
 
 def _starts(traffic: Traffic, round: Round, clients: Ids) -> Pairs:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from coterie import seeds
 from coterie.federation import Descent, Inputs, Local, OwnSamples, Steps
+from coterie.plan import LOSSES, USE
 from coterie.roster import Ids
 from coterie.rules import Backbone, Trained
 from coterie.simulation import dice
@@ -128,11 +129,11 @@ class Own(OwnSamples):
 
 
 def judged(path: Path, samples: Samples, before: Flat, after: Flat, wants: frozenset[str]) -> dict[str, float]:
-    """The facts that a plan wants: mean losses of the model received and of the model sent, in evaluation mode."""
-    models = {"loss_before": before, "loss_after": after}
-    if unknown := wants - models.keys():
-        raise ValueError(f"plan: nobody can tell '{min(unknown)}' of a training; it may want {', '.join(models)}")
-    return {name: mean_loss(path, models[name], samples) for name in sorted(wants)}
+    """The losses that a plan wants; how much of the machine was used is told by who runs it."""
+    models = dict(zip(LOSSES, (before, after), strict=True))
+    if unknown := wants - {*LOSSES, *USE}:
+        raise ValueError(f"plan: nobody can tell '{min(unknown)}' of a training; it may want {', '.join((*LOSSES, *USE))}")
+    return {name: mean_loss(path, models[name], samples) for name in sorted(wants & models.keys())}
 
 
 def mean_loss(path: Path, model: Flat, samples: Samples) -> float:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from coterie.replies import Reply
 from coterie.roster import Ids
-from coterie.simulation import attacks, behaviors, devices, dice, presence
+from coterie.simulation import attacks, behaviors, devices, dice, gauges, presence
 from coterie.simulation.attacks import Attack, Memories
 from coterie.simulation.behaviors import Behavior, Broken
 from coterie.simulation.failures import STAGES, Failures
@@ -80,6 +80,12 @@ class World:
     """The share of the clients that attack, where there is an attack."""
     lie: float = 10.0
     """How many times the truth the 'false-…' attacks tell."""
+    lazy_use: float = 0.07
+    """How much of its machine a selfish client gives, where honest ones give 0.7; its steps are fewer in proportion."""
+    lazy_rounds: float = 1.0
+    """Chance that a selfish client is lazy in a round; else it works like an honest one."""
+    hiccups: float = 0.0
+    """Chance per client and tenth of a round that a device seems to do next to nothing though it works: readings only."""
     behaviors: tuple[Behavior, ...] = ()
     """Further behaviors of clients, applied in this order."""
 
@@ -87,7 +93,8 @@ class World:
         if self.presence == "always" and self.availability < 1:
             object.__setattr__(self, "presence", "random")
         object.__setattr__(self, "broken", tuple(self.broken))
-        shares = ("availability", "swing", "strong", "fail_before", "fail_during", "fail_after", "broken_rate")
+        failing = ("fail_before", "fail_during", "fail_after", "broken_rate", "hiccups")
+        shares = ("availability", "swing", "strong", *failing, "lazy_rounds")
         not_negative = ("speed_spread", "bandwidth_spread", "jitter")
         positive = ("speed", "bandwidth", "strength")
         for name, allowed, good in [
@@ -96,6 +103,7 @@ class World:
             *((name, "in [0, 1]", 0 <= getattr(self, name) <= 1) for name in shares),
             *((name, "a number from 0", 0 <= getattr(self, name) < np.inf) for name in not_negative),
             *((name, "a finite number above 0", 0 < getattr(self, name) < np.inf) for name in positive),
+            ("lazy_use", f"in (0, {gauges.USUAL}]", 0 < self.lazy_use <= gauges.USUAL),
             ("stay", "a number from 1", 1 <= self.stay < np.inf),
             ("day", "a whole number from 1", self.day == int(self.day) and self.day >= 1),
             ("recovery", "a whole number from 0", self.recovery == int(self.recovery) and self.recovery >= 0),
@@ -153,10 +161,15 @@ class Reality:
         lied = {name: (values * times[name]).astype(values.dtype) for name, values in columns.items()}
         return {name: lied[name] if (times[name] != 1).any() else values for name, values in columns.items()}
 
-    @cached_property
-    def efforts(self) -> NDArray[np.float64]:
+    def efforts(self, round: int) -> NDArray[np.float64]:
         """The share of its steps that each client takes."""
-        return self.attack.efforts(self.seed, len(self.keys))
+        world = self.world
+        return self.attack.efforts(self.seed, round, len(self.keys), world.lazy_use / gauges.USUAL, world.lazy_rounds)
+
+    def use(self, round: int) -> NDArray[np.float64]:
+        """What each device's gauges read in a round, clients × (CPU, RAM, bandwidth), in [0, 1]."""
+        given = np.where(self.attack.idle(self.seed, len(self.keys)), 0.0, self.efforts(round))
+        return gauges.readings(self.seed, round, given, self.world.hiccups)
 
     @cached_property
     def trace(self) -> NDArray[np.bool_]:

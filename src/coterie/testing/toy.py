@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from coterie import seeds
 from coterie.federation import Descent, Federation, Local, Scores, Split, Steps, View
 from coterie.mixing import Merge
-from coterie.plan import Plan
+from coterie.plan import USE, Plan
 from coterie.replies import Meter, Replies, Reply, admit
 from coterie.roster import Roster
 from coterie.testing.answers import ToyAsk
@@ -122,7 +122,10 @@ class Toy(Federation):
         trained = plan.backbone.train(local)
         self.held[client], self.kept[client] = trained.share, dict(trained.keep)
         judged = {"loss_before": self.models[row], "loss_after": trained.share}
-        told = {name: float(self.model.losses(judged[name], self.samples[client]["holdout"]).mean()) for name in plan.wants}
+        gauge = seeds.rng(self.seed, t, client, "gauge")
+        told = {name: float(gauge.choice([-1, gauge.random()], p=[0.1, 0.9])) for name in USE if name in plan.wants}
+        for name in plan.wants & judged.keys():
+            told[name] = float(self.model.losses(judged[name], self.samples[client]["holdout"]).mean())
         count = int(self.roster["size"][client])
         seconds = float(count / self.roster["speed"][client])
         facts = {} if plan.quiet else {**trained.facts, **told}
