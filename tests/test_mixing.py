@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from coterie.backbones import SGD
-from coterie.mixing import Among, Mixing, Statistic, Taught, chain, product, rows_to_one
+from coterie.mixing import Among, Mixing, Partly, Statistic, Taught, chain, product, rows_to_one
 from coterie.plan import Plan
 from coterie.replies import Reply, admit
 
@@ -48,6 +48,27 @@ def test_shares_say_what_of_each_target_each_reply_is():
     assert among.shares.toarray().tolist() == [[0.25, 0, 0.75], [0, 0, 1]]
     assert Among(Statistic(inner.weights, np.sum), np.array([True, True]), {}).shares is None
     assert Taught(inner, np.zeros((2, 1), np.float32)).shares is inner.shares
+
+
+def test_a_part_of_the_coordinates_stays_each_clients_own():
+    rng = np.random.default_rng(2)
+    models, kept = rng.normal(size=(2, 5)).astype(np.float32), rng.normal(size=(3, 5)).astype(np.float32)
+    inner = Mixing(sparse.csr_array(np.array([[0.5, 0.5], [1, 0], [0, 1.0]])))
+    made = Partly(inner, slice(3, 5), np.array([0, -1, 1])).apply(models, kept)
+    np.testing.assert_array_equal(made[:, :3], inner.apply(models, kept)[:, :3])
+    np.testing.assert_array_equal(made[:, 3:], [models[0, 3:], kept[1, 3:], models[1, 3:]])
+    nobody = Mixing(sparse.csr_array((3, 2)))
+    assert Partly(nobody, slice(3, 5), np.array([0, -1, -1])).uses().tolist() == [True, False]
+
+
+def test_what_is_anothers_cannot_be_ones_own():
+    hears = sparse.csr_array(np.array([[1, 1], [1, 1]], bool))
+    plan = Plan([0, 1], [0, 1], hears, [0, 1], SGD(), route="peers", follows=np.arange(2))
+    replies = admit(plan, np.zeros((2, 2), np.float32), 1, [Reply(i, np.ones(2, np.float32), 1, 1) for i in (0, 1)])
+    inner = Mixing(sparse.csr_array(np.full((2, 2), 0.5)))
+    Partly(inner, slice(0, 1), np.array([0, 1])).check(plan, replies)
+    with pytest.raises(ValueError, match="must be its own reply's"):
+        Partly(inner, slice(0, 1), np.array([1, 0])).check(plan, replies)
 
 
 def test_leaders_are_a_product_of_two_mixings():

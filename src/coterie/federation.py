@@ -144,6 +144,10 @@ class Ask(ABC):
         anything: bytes, evaluations, privacy. NaN rows for clients that cannot answer, or have spent what they may.
         """
 
+    def passes(self, kind: str, messages: int, numbers: int) -> None:
+        """Meters messages of so many numbers, of eight bytes each, that clients send one another of what they found at home."""
+        del kind, messages, numbers
+
     @abstractmethod
     def models(self, clients: ArrayLike) -> Float32[np.ndarray, "clients dim"]:
         """The models that clients hold: their personal ones where there are N rows, else the last they trained."""

@@ -152,6 +152,38 @@ class Taught(Merge):
 
 
 @dataclass(frozen=True, eq=False)
+class Partly(Merge):
+    """Another map for all but a part of the coordinates, which stay what each target's own client trained."""
+
+    inner: Merge
+    part: slice
+    own: NDArray[np.intp]
+    """For each target the place of its own client's reply; -1 where there is none, and the part stays as it was."""
+
+    @property
+    def shares(self) -> sparse.csr_array | None:
+        return self.inner.shares
+
+    def apply(
+        self, models: Float32[np.ndarray, "replies dim"], kept: Float32[np.ndarray, "targets dim"]
+    ) -> Float32[np.ndarray, "targets dim"]:
+        made, came = self.inner.apply(models, kept), self.own >= 0
+        made[:, self.part] = kept[:, self.part]
+        made[came, self.part] = models[self.own[came], self.part]
+        return made
+
+    def uses(self) -> NDArray[np.bool_]:
+        used = self.inner.uses()
+        used[self.own[self.own >= 0]] = True
+        return used
+
+    def check(self, plan: Plan, replies: Replies) -> None:
+        self.inner.check(plan, replies)
+        if not np.array_equal(self.own, plan.own(replies.clients)):
+            raise ValueError("mixing: what is a client's own must be its own reply's")
+
+
+@dataclass(frozen=True, eq=False)
 class Chained(Merge):
     """One map after another: members into coalitions, coalitions into one."""
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.federation import Federation, View
-from coterie.mixing import Among, Merge, Mixing, Taught, chain
+from coterie.mixing import Among, Merge, Mixing, Partly, Taught, chain
 from coterie.plan import Coalitions, Hears, Plan
 from coterie.record import Record
 from coterie.replies import Replies
@@ -253,6 +253,8 @@ class Peers(Recipe):
     listener: Listener
     trains: Literal["own", "received"] = "own"
     """What a neighbor sends: the model that it trained for itself, or what it makes of the hearer's, a training a pair."""
+    own: Literal["nothing", "head"] = "nothing"
+    """What of a model is never mixed: nothing, or its last layer, so that each client has one of its own."""
     min_replies: int = 1
     """With fewer usable replies the round changes nothing."""
     deadline: float | None = None
@@ -290,10 +292,10 @@ class Peers(Recipe):
         start = plan.start[np.searchsorted(plan.trainers, replies.clients)]
         heeded = replace(plan, trainers=replies.clients, start=start, hears=sparse.csr_array(heeds > 0))
         merge, state = super().weighed(view, heeded, replies, {**state, "listener": listener})
-        if not isinstance(merge, Mixing):
-            return merge, state
-        merge = merge.times(heeds)
-        return (self._taught(view, replies, merge) if self.trains == "received" else merge), state
+        if isinstance(merge, Mixing):
+            merge = merge.times(heeds)
+            merge = self._taught(view, replies, merge) if self.trains == "received" else merge
+        return (Partly(merge, view.layout.head, heeded.own(replies.clients)) if self.own == "head" else merge), state
 
     def _taught(self, view: View, replies: Replies, mixing: Mixing) -> Taught:
         """The same weights on what each neighbor makes of the hearer's model; who does not answer counts with its own."""

@@ -5,7 +5,7 @@ import pytest
 
 from coterie import play, uniform
 from coterie.aggregators import Boltzmann, Mean
-from coterie.backbones import SGD
+from coterie.backbones import SGD, HeadFirst
 from coterie.catalog import afind, afind_plus_printed, afind_printed, gossip, local, pens
 from coterie.federation import Steps
 from coterie.neighbors import Afind
@@ -225,6 +225,26 @@ def test_from_a_common_model_it_is_the_same_who_trains_what_but_dearer():
         size = 4 * fed.layout.size
     crossed = [record.meter.between["model"] // (6 * 2) for record in records]
     assert crossed == [2 * size, 3 * size], "the neighbor's own, what it made, and from the second round the hearer's"
+
+
+@pytest.mark.parametrize("method", [afind, pens])
+def test_heads_may_be_each_clients_own(method):
+    """Below the head it is the mixing of any other round; the head is what the client itself trained."""
+    with groups.federation(6) as fed:
+        recipe = replace(method(backbone=HeadFirst(groups.BACKBONE.steps, groups.BACKBONE.steps)), own="head")
+        state = recipe.begin(fed.roster)
+        for t in (1, 2):
+            view = fed.view(t)
+            plan = recipe.plan(view, state)
+            replies = fed.train(plan)
+            merge, state = recipe.mix(view, plan, replies, state)
+            merge.check(plan, replies)
+            fed.adopt(merge, replies)
+            head = fed.layout.head
+            np.testing.assert_array_equal(fed.models[:, head], replies.models[:, head])
+            weights = merge.shares.toarray()
+            np.testing.assert_allclose(fed.models[:, : head.start], weights @ replies.models[:, : head.start], atol=1e-5)
+            assert (weights > 0).sum() > 6
 
 
 def test_the_boltzmann_weights_of_friends_stay_inside_the_coreset():

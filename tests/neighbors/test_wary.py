@@ -113,6 +113,16 @@ def test_what_a_client_tries_at_home_does_not_cross():
     assert records[1].meter.evaluations == 6 + 12 + 6 * 5
 
 
+def test_what_friends_tell_each_other_is_metered():
+    with groups.federation(6) as fed:
+        everybody, nobody = (
+            [record.meter.between.get("change", 0) for record in play(wary(peers=2, slack=s, backbone=groups.BACKBONE), fed, t)]
+            for s, t in ((100.0, 2), (-100.0, 3))
+        )
+    assert everybody == [8 * 4 * 12] * 2, "four numbers to each of two who hear"
+    assert nobody == [0]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -5,7 +5,8 @@ from coterie.backbones.ditto import Ditto
 from coterie.backbones.fed_bn import FedBN
 from coterie.backbones.fed_l2p import FedL2P
 from coterie.backbones.fine_tune import FineTune
+from coterie.backbones.head_first import HeadFirst
 from coterie.backbones.prox import Prox
 from coterie.backbones.sgd import SGD
 
-__all__ = ["SGD", "DisPfl", "Ditto", "FedBN", "FedL2P", "FineTune", "Prox"]
+__all__ = ["SGD", "DisPfl", "Ditto", "FedBN", "FedL2P", "FineTune", "HeadFirst", "Prox"]

@@ -163,6 +163,9 @@ class Questions(Ask):
                 told[places[client]] = answer
         return told
 
+    def passes(self, kind: str, messages: int, numbers: int) -> None:
+        self.traffic.answer(kind, messages, NUMBER * numbers)
+
     def models(self, clients: ArrayLike) -> Float32[np.ndarray, "clients dim"]:
         ids = self._ids(clients)
         answers = np.full((len(ids), self.traffic.dim), np.nan, np.float32)

@@ -132,6 +132,8 @@ class Wary(Listener):
         excess[place] = running(excess[place], theirs - alone[others.rows], self.memory)
         friends = others.only(np.isfinite(theirs - alone[others.rows]) & (excess[place] <= self.slack))
         change = self._tried(view, replies, mine, friends, known.change)
+        told = np.isfinite(change).any(axis=1)[replies.clients[friends.cols]]
+        view.ask.passes("change", int(told.sum()), len(self.shares))
         share = self.share(pooled(friends, replies, change)) * (friends.sums(np.ones(len(friends))) > 0)
         return mixed(mine, friends, share, len(replies)), replace(known, excess=excess, change=change)
 

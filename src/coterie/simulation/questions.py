@@ -203,6 +203,9 @@ class Questions(Ask):
         self._took(len(ids), len(can), busy, seen, 2 * size * np.bincount(which, minlength=len(busy)))
         return answers
 
+    def passes(self, kind: str, messages: int, numbers: int) -> None:
+        self._traffic.answer(kind, messages, NUMBER * numbers)
+
     def models(self, clients: ArrayLike) -> Float32[np.ndarray, "clients dim"]:
         ids = self._ids(clients)
         answers = np.full((len(ids), self._traffic.dim), np.nan, np.float32)
