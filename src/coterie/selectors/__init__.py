@@ -2,6 +2,7 @@
 
 from coterie.selectors.active_fl import ActiveFL
 from coterie.selectors.clusters_only import ClustersOnly
+from coterie.selectors.ddqn import Ddqn
 from coterie.selectors.divfl import DivFL
 from coterie.selectors.fedcbs import FedCBS
 from coterie.selectors.fedcor import FedCor
@@ -18,6 +19,7 @@ from coterie.selectors.volume_contribution import VolumeContribution
 __all__ = [
     "ActiveFL",
     "ClustersOnly",
+    "Ddqn",
     "DivFL",
     "FedCBS",
     "FedCS",
