@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help install compare market test test-deployment test-flower-versions test-market lint types docs bench figures check data clean
+.PHONY: help install compare market test promises test-deployment test-flower-versions test-market lint types docs bench figures check data clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 24
@@ -18,6 +18,9 @@ market: $(VENV)/.served ## the marketplace with a demo running, in the browser
 
 test: $(VENV)/.tested data ## all tests
 	@$(BIN)/python -m pytest
+
+promises: $(VENV)/.tested data ## the promises in full: every method and seed, hundreds of kills, 10,000 rounds: half an hour
+	@COTERIE_PROMISES=full $(BIN)/python -m pytest -rP tests/promises tests/experiments/test_resume.py tests/experiments/test_every_method.py tests/cli/test_bad_input.py
 
 test-deployment: $(VENV)/.tested ## a real federation of Flower's processes, after the guide: minutes
 	@$(BIN)/python -m pytest -m deployment tests/flower

@@ -8,6 +8,7 @@ import pytest
 from coterie.experiments import cell, checkpoint, config, grid, metrics, run, summary
 from coterie.experiments.store import Store
 from tests.experiments import tiny
+from tests.promises.how_many import many
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def test_killed_at_random_moments_again_and_again(fresh, whole_run, tmp_path):
     dice = random.Random(1)
     store = copy(fresh, tmp_path)
     killed = 0
-    for _ in range(25):
+    for _ in range(many(25, 120)):
         killed += tiny.in_child(lambda run=store: tiny.play(run, every=0.0), kill_after=dice.uniform(0, 0.05)) == -9
         if store.complete:
             assert tiny.tables(store) == whole_run
@@ -60,7 +61,23 @@ def test_killed_at_random_moments_again_and_again(fresh, whole_run, tmp_path):
             store = copy(fresh, tmp_path)
     tiny.play(store)
     assert tiny.tables(store) == whole_run
-    assert killed >= 10
+    print(f"killed {killed} times")
+    assert killed >= many(10, 50)
+
+
+def test_a_resume_that_forgets_what_a_rule_learned_is_caught(fresh, whole_run, tmp_path, monkeypatch):
+    load = checkpoint.load
+    stores = {step: copy(fresh, tmp_path, f"step-{step}") for step in range(200, 400, 25)}
+    for step, store in stores.items():
+        tiny.in_child(lambda store=store, step=step: (tiny.dies_at(step), tiny.play(store, every=0.0)))
+    monkeypatch.setattr(checkpoint, "load", lambda *given: _without_recipe(*load(*given)))
+    for store in stores.values():
+        tiny.play(store)
+    assert any(tiny.tables(store) != whole_run for store in stores.values())
+
+
+def _without_recipe(done, state):
+    return done, None if state is None else {**state, "recipe": None}
 
 
 def test_a_torn_checkpoint_falls_back_one(fresh, whole_run, tmp_path):
