@@ -56,6 +56,13 @@ def test_two_groups_have_opposite_lines():
     assert 0 < groups_of(2, 30, 3).sum() < 30 and groups_of(1, 30, 3).sum() == 0
 
 
+def test_even_groups_are_as_large_as_each_other_and_drawn_anew_with_each_seed():
+    task = data.regression(1, 2, clients=30, samples=500, even=True, seed=3)
+    falling = np.array([(task.x[task.owners == k, 0] @ task.y[task.owners == k]) < 0 for k in range(30)])
+    assert falling.sum() == 15 and np.array_equal(falling, groups_of(2, 30, 3, even=True) == 1)
+    assert not np.array_equal(groups_of(2, 30, 3, even=True), groups_of(2, 30, 4, even=True))
+
+
 def test_generated_sets_load_by_name():
     assert data.load("synthetic", clients=5, seed=9).fingerprint == data.synthetic(clients=5, seed=9).fingerprint
     named = data.load("synthetic(0.5, 0.5, sizes='equal')", clients=4)

@@ -30,12 +30,14 @@ def regression(
     theta: Sequence[float] | None = None,
     theta_spread: float | None = None,
     x_mean: float | None = None,
+    even: bool = False,
     seed: int = 0,
 ) -> Dataset:
     """Samples (x, θ·x) where θ is drawn anew for each sample around its group's mean (FedCVR-Bolt, App. B.3).
 
-    Each client belongs to one of `groups` groups, drawn uniformly. D = 1 has one input and no intercept; D = 2 has
-    one input and the constant 1. With two groups their means are θ and −θ; with one, which is IID, θ.
+    Each client belongs to one of `groups` groups, drawn uniformly; with `even` each group has as many. D = 1 has one input
+    and no intercept; D = 2 has one input and the constant 1. With two groups their means are θ and −θ; with one, which is
+    IID, θ.
 
     Where the source is silent: it prints no parameters. Those of `FIXED` reach the errors of its table: D = 1
     θ = 3.6 ± 1.2, x ~ N(2, 1); D = 2 θ = (0.5, 0.7) ± 0.14, x ~ N(1, 1). Of 100 samples 80 are for training.
@@ -50,7 +52,7 @@ def regression(
     mean, spread = tuple(theta or mean), spread if theta_spread is None else theta_spread
     if len(mean) != dims or not 0 <= spread < np.inf:
         raise ValueError(f"regression: theta needs {dims} numbers and theta_spread a number from 0")
-    sides = 1 - 2 * groups_of(groups, clients, seed)
+    sides = 1 - 2 * groups_of(groups, clients, seed, even)
     parts = [
         _client(seeds.rng(seed, "regression", k), side * np.array(mean), spread, center if x_mean is None else x_mean, samples)
         for k, side in enumerate(sides)
@@ -58,9 +60,10 @@ def regression(
     return gathered(f"regression({dims}, {groups})", [x for x, _ in parts], [y for _, y in parts], test)
 
 
-def groups_of(groups: int, clients: int, seed: int = 0) -> Int64[np.ndarray, " clients"]:
+def groups_of(groups: int, clients: int, seed: int = 0, even: bool = False) -> Int64[np.ndarray, " clients"]:
     """The latent group of each client, 0 or 1: what a rule has to find out."""
-    return seeds.rng(seed, "regression", "groups").integers(groups, size=clients)
+    dice = seeds.rng(seed, "regression", "groups")
+    return dice.permutation(np.arange(clients) % groups) if even else dice.integers(groups, size=clients)
 
 
 def _client(
