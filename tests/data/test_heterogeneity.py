@@ -77,9 +77,9 @@ def test_feature_skew_sees_looks_and_not_labels():
 
 
 def test_a_thousand_clients_are_measured_within_a_second():
-    from time import perf_counter
+    from time import process_time
 
     rows = np.random.default_rng(0).dirichlet(np.full(10, 0.5), 1000)
-    started = perf_counter()
+    started = process_time()
     mean_js_distance(rows)
-    assert perf_counter() - started < 3, "a second on a quiet machine; see benchmarks/partition.py"
+    assert process_time() - started < 3, "a second on a quiet machine; see benchmarks/partition.py"
