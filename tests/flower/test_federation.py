@@ -418,7 +418,11 @@ def test_a_discreet_client_tells_numbers_under_noise_only_and_keeps_its_own_acco
         assert np.isnan(forgetful.reports([0], sized(np.inf, occasion=2))).all()
         assert np.isnan(forgetful.losses([0])).all()
         assert np.isnan(forgetful.probe([0], Probe(1, directions=2))).all()
-        assert np.isfinite(forgetful.probe([0], Probe(1, directions=2, epsilon=1.0))).all()
+        private = forgetful.probe([0], Probe(1, directions=2, epsilon=0.3))
+        assert np.isfinite(private).all()
+        again = joined(simulation, near, clients=1).view(1).ask
+        np.testing.assert_array_equal(again.probe([0], Probe(1, directions=2, epsilon=0.3)), private)
+        assert np.isnan(again.probe([0], Probe(2, directions=2, epsilon=0.3))).all(), "probes and reports have one cap"
 
 
 def test_an_account_in_a_file_is_not_forgotten_when_the_node_is(tmp_path):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -26,6 +28,30 @@ def personal():
 
 def path_of(federation):
     return federation.crew.path
+
+
+def test_no_two_questions_have_the_same_noise():
+    """Whoever asks the same at two levels, or about two models, could otherwise take the noise off both answers."""
+    with small() as federation:
+        ask = federation.view(1).ask
+        exact = ask.probe([2], Probe(4, directions=5))[0]
+
+        def taken_off(one, other):
+            """The changes, were the noise of both answers the same but for its scale."""
+            a, b = (ask.probe([2], probe)[0] for probe in (one, other))
+            s, t = (probe.clip / probe.epsilon for probe in (one, other))
+            return (a * t - b * s) / (t - s)
+
+        base = Probe(4, directions=5, epsilon=1.0)
+        for other in (replace(base, epsilon=2.0), replace(base, clip=5.0)):
+            assert np.abs(taken_off(base, other) - exact).max() > 0.1
+        spent = federation.budget.spent[2]
+        assert spent == 1.0 + 2.0 + 1.0, "each is a release of its own; what is asked again is not"
+        model = federation.models[0]
+        moved = (model + np.float32(1e-3)).astype(np.float32)
+        thrown = [dice.noise(1, 1, "2", base, 0, one).laplace(size=5) for one in (model, moved)]
+        assert np.abs(thrown[0] - thrown[1]).min() > 0
+        assert dice.report(1, "2", "size", ("ε = 1",)).random() != dice.report(1, "2", "size", ("ε = 2",)).random()
 
 
 def test_losses_are_mean_losses_on_the_hold_out_split(personal):

@@ -33,13 +33,14 @@ from coterie.flower.words import (
     told,
 )
 from coterie.plan import USE
-from coterie.privacy.budget import Budget
+from coterie.privacy.budget import Budget, address_of
 from coterie.privacy.durable import durable
 from coterie.privacy.mechanisms import release
 from coterie.probe import Blur, Probe
 from coterie.simulation import dice
 from coterie.simulation.answers import Gradients, Losses, Probes
 from coterie.simulation.clients import Clients
+from coterie.simulation.dice import fingerprint
 from coterie.simulation.tellings import Tell
 from coterie.simulation.training import Fit
 from coterie.simulation.worker import torch_on_one_thread
@@ -68,8 +69,8 @@ def client_app(
             resumed in another simulation. Never where nodes are somebody's own.
         discreet: Tells no more than that it has data, and numbers only by private reports and probes, with the noise of
             OpenDP on the former: for methods that keep clients' numbers private. Other questions are not answered.
-        cap: The privacy that reports may spend in all at this client, whatever the server allows.
-        account: A file of this client's own, in which it keeps what reports have told and spent, so that neither is
+        cap: The privacy that reports and private probes may spend in all at this client, whatever the server allows.
+        account: A file of this client's own, in which it keeps what these have told and spent, so that neither is
             forgotten when its process is killed; None for the state of its node, which lasts as long as the node runs.
     """
     file = None if account is None else Path(account)
@@ -81,8 +82,8 @@ def client_app(
     app.train()(partial(_train, hold))
     app.query("coterie_hello")(partial(_hello, hold, discreet))
     app.query("reports")(partial(_reports, hold, discreet, cap, file))
+    app.query("probe")(partial(_probes, hold, discreet, cap, file))
     if discreet:
-        app.query("probe")(partial(_answer, hold, _private_probes))
         return app
     app.query("models")(_models)
     for action, answer in ANSWERING.items():
@@ -133,19 +134,35 @@ def _gradients(holding: Holding, clients: Clients, models: list[Flat], asked: Ma
     return np.concatenate([task.run(holding.path, own) for task in tasks])
 
 
-def _probes(holding: Holding, clients: Clients, models: list[Flat], asked: Mapping[str, Any]) -> np.ndarray:
-    """Noise is thrown from the client's own secret: who knows it could take it off again."""
+def _probes(hold: Hold, discreet: bool, cap: float, file: Path | None, message: Message, context: Context) -> Message:
+    """Noise is thrown from the client's own secret: who knows it could take it off again. Private answers are accounted for."""
+    holding, asked = hold(context), told(message.content)
     probe = Probe(int(asked["probe"]), asked["directions"], asked["step"], asked["clip"], asked["epsilon"])
-    own = holding.known_as(asked["key"], holding.secret)
-    rows = zip(models, asked["rows"], strict=True)
-    tasks = [Probes(model, row, (holding.client,), probe, _split(asked), asked["round"]) for model, row in rows]
-    return np.concatenate([task.run(holding.path, own) for task in tasks])
-
-
-def _private_probes(holding: Holding, clients: Clients, models: list[Flat], asked: Mapping[str, Any]) -> np.ndarray:
-    if not np.isfinite(asked["epsilon"]):
+    if discreet and not probe.private:
         raise ValueError("probe: this client answers private ones only")
-    return _probes(holding, clients, models, asked)
+    own, split = holding.known_as(asked["key"], holding.secret), _split(asked)
+    models = [flat_of(record) for record in models_in(message.content)]
+
+    def tell(place: int) -> np.ndarray:
+        task = Probes(models[place], asked["rows"][place], (holding.client,), probe, split, asked["round"])
+        return np.asarray(task.run(holding.path, own)[0])
+
+    with torch_on_one_thread():
+        if not probe.private:
+            return Message(
+                answers_record(np.array([tell(i) for i in range(len(models))]), round=asked["round"]), reply_to=message
+            )
+        answers = np.full((len(models), probe.directions), np.nan)
+        with durable(file) if file else _account(context) as budget:
+            for place, model in enumerate(models):
+                address = address_of(f"{probe}, {split}, {fingerprint(model)}", asked["round"], asked["rows"][place])
+                answer = budget.told(0, address)
+                if answer is None and budget.allows(0, probe.epsilon, cap):
+                    answer = tell(place)
+                    budget.put(0, address, answer, probe.epsilon)
+                answers[place] = np.nan if answer is None else answer
+            budget.forget(asked["round"])
+    return Message(answers_record(answers, round=asked["round"]), reply_to=message)
 
 
 def _reports(hold: Hold, discreet: bool, cap: float, file: Path | None, message: Message, context: Context) -> Message:
@@ -167,7 +184,7 @@ def _reports(hold: Hold, discreet: bool, cap: float, file: Path | None, message:
             model = models[asked["rows"][place]] if report.about_models else None
             beside = tuple(models) if "spread" in report.names else ()
             truth = Tell(model, (holding.client,), report.names, beside).run(holding.path, own)[0]
-            answers.append(release(report, truth, dice.report(holding.secret, asked["key"], addresses[place])))
+            answers.append(release(report, truth, dice.report(holding.secret, asked["key"], addresses[place], report.numbers)))
         return np.array(answers)
 
     with torch_on_one_thread(), durable(file) if file else _account(context) as budget:
@@ -198,7 +215,6 @@ def _label_counts(holding: Holding, clients: Clients, models: list[Flat], asked:
 ANSWERING: dict[str, Answer] = {
     "losses": _losses,
     "gradients": _gradients,
-    "probe": _probes,
     "label_counts": _label_counts,
 }
 """The questions that a client answers, as actions of `query`."""

@@ -119,7 +119,7 @@ class Questions(Ask):
         told = {"split": split, "probe": str(probe.seed), **numbers}
         answers = self._ask(kind, "probe", clients, about, None, (count,), told).astype(np.float64)
         if probe.private and len(self.budget.spent):
-            charge_probe(self.budget, self.traffic, probe, self.line.round, self._ids(clients), about, answers)
+            charge_probe(self.budget, self.traffic, probe, split, self.line.round, self._ids(clients), about, answers)
         return answers
 
     def reports(

@@ -54,7 +54,8 @@ class Gradients(Task[Float32[np.ndarray, "clients part"]]):
         slope[: path.layout.size] = path.gradient(self.model, *samples)
         if self.blur is None:
             return slope[self.part]
-        thrown = dice.blur(clients.seed, self.round, clients.keys[client], self.row)
+        question = (self.blur, self.part.indices(len(self.model)), self.batch)
+        thrown = dice.noise(clients.seed, self.round, clients.keys[client], question, self.row, self.model)
         return self.blur.release(slope[self.part], len(samples[1]), thrown)
 
 
@@ -79,7 +80,8 @@ class Probes(Task[Float[np.ndarray, "clients directions"]]):
     ) -> Float[np.ndarray, " directions"]:
         samples = clients.asked(client, self.split)
         losses = np.array([mean_loss(path, model, samples) for model in self._moved(path.layout.head, moves)])
-        thrown = dice.probe(clients.seed, self.round, clients.keys[client], self.probe.seed, self.row)
+        question = (self.probe, self.split)
+        thrown = dice.noise(clients.seed, self.round, clients.keys[client], question, self.row, self.model)
         return self.probe.release(losses - mean_loss(path, self.model, samples), thrown)
 
     def _moved(self, head: slice, moves: Float32[np.ndarray, "directions head"]) -> Iterator[Flat]:

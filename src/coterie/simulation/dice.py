@@ -6,6 +6,9 @@ clients' splits of what they hold, are thrown in `coterie.data`, from the same s
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import astuple, is_dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,19 +45,39 @@ def batch(seed: int, round: int, key: str, samples: int, size: int) -> NDArray[n
     return np.sort(seeds.rng(seed, round, key, "batch").choice(samples, min(size, samples), replace=False))
 
 
-def probe(seed: int, round: int, key: str, probe: int, row: int) -> np.random.Generator:
-    """A client's noise on its answer to a probe of a row of models: asked again in the round, it repeats it."""
-    return seeds.rng(seed, round, key, "probe", probe, row)
+def noise(seed: int, round: int, key: str, question: object, row: int, model: NDArray[np.float32]) -> np.random.Generator:
+    """A client's noise on an answer about a row of models: asked again in the round, it repeats it.
+
+    Any other question, or the same about another model, gets other noise: the same noise on two answers could be
+    taken off both of them.
+    """
+    return seeds.rng(seed, round, key, "noise", spelled(question), row, fingerprint(model))
 
 
-def blur(seed: int, round: int, key: str, row: int) -> np.random.Generator:
-    """A client's noise on its gradient of a row of models: asked again in the round, it repeats it."""
-    return seeds.rng(seed, round, key, "blur", row)
+def spelled(question: object) -> str:
+    """A question in words that are the same whichever way its numbers are held.
+
+    >>> spelled((1, np.float32(0.5), "loss", None)), spelled((1.0, 0.5, "loss", None))
+    ("(1.0,0.5,'loss',None)", "(1.0,0.5,'loss',None)")
+    """
+    if is_dataclass(question) and not isinstance(question, type):
+        question = astuple(question)
+    if isinstance(question, tuple | list):
+        return f"({','.join(spelled(one) for one in question)})"
+    return repr(float(question)) if isinstance(question, int | float | np.number) else repr(question)
 
 
-def report(seed: int, key: str, address: str) -> np.random.Generator:
-    """A client's noise on what it reports of itself: the address says what, on which occasion, about which model."""
-    return seeds.rng(seed, key, "report", address)
+def fingerprint(model: NDArray[np.float32]) -> str:
+    """What tells a model from any other."""
+    return hashlib.blake2b(np.ascontiguousarray(model).tobytes(), digest_size=16).hexdigest()
+
+
+def report(seed: int, key: str, address: str, numbers: object = ()) -> np.random.Generator:
+    """A client's noise on what it reports of itself: the address says what, on which occasion, about which model.
+
+    Other bounds or another ε get other noise.
+    """
+    return seeds.rng(seed, key, "report", address, spelled(numbers))
 
 
 def world(seed: int, what: str, round: int | None = None) -> np.random.Generator:

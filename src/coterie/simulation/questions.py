@@ -128,7 +128,7 @@ class Questions(Ask):
             lambda model, row, few: Probes(model, row, few, probe, split, self._round),
         )
         if probe.private:
-            charge_probe(self._budget, self._traffic, probe, self._round, self._ids(clients), about, told)
+            charge_probe(self._budget, self._traffic, probe, split, self._round, self._ids(clients), about, told)
         return told
 
     def reports(
@@ -145,7 +145,8 @@ class Questions(Ask):
             truth = self._truth(report, ids[places], rows[places], models)
             keys = [self._clients.keys[client] for client in ids[places].tolist()]
             thrown = [
-                dice.report(self._clients.seed, key, addresses[place]) for key, place in zip(keys, places.tolist(), strict=True)
+                dice.report(self._clients.seed, key, addresses[place], report.numbers)
+                for key, place in zip(keys, places.tolist(), strict=True)
             ]
             return np.array([release(report, own, rng) for own, rng in zip(truth, thrown, strict=True)])
 
@@ -273,12 +274,19 @@ def blurred(blur: Blur, batch: int | None) -> float:
 
 
 def charge_probe(
-    budget: Budget, traffic: Traffic, probe: Probe, round: int, clients: Ids, about: ArrayLike, told: NDArray[np.float64]
+    budget: Budget,
+    traffic: Traffic,
+    probe: Probe,
+    split: Split,
+    round: int,
+    clients: Ids,
+    about: ArrayLike,
+    told: NDArray[np.float64],
 ) -> None:
     """Puts what private probes spent on the meter; an answer that is repeated in a round is one release."""
     ids, rows = np.broadcast_arrays(clients, np.atleast_1d(np.asarray(about, dtype=np.intp)))
     for client, row, answer in zip(ids.tolist(), rows.tolist(), told, strict=True):
-        address = address_of(f"a model, probe {probe.seed}", round, row)
+        address = address_of(f"a model, {probe}, {split}", round, row)
         if np.isfinite(answer).all() and budget.told(client, address) is None:
             budget.put(client, address, answer, probe.epsilon)
             traffic.answer("probe", 0, 0, epsilon=probe.epsilon)
