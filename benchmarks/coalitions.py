@@ -18,7 +18,10 @@ from coterie.coalitions.stability import certify
 from coterie.coalitions.stackelberg import equilibrium
 from coterie.coalitions.trust_hedonic import TrustHedonic
 from coterie.coalitions.uniform_sharing import UniformSharing
+from coterie.plan import USE, Coalitions, Plan
+from coterie.replies import Replies
 from coterie.roster import Roster
+from coterie.trust import Evidence
 from coterie.trust.telemetry import objective_trust
 
 Job = tuple[str, Callable[[], object], float | None]
@@ -46,6 +49,22 @@ def hedonic_jobs(devices: int = 10_000) -> list[Job]:
     roster = Roster.of([str(k) for k in range(devices)], size=np.ones(devices), **facts)
     labels = np.arange(devices) // 5
     return [*jobs, (f"masters of {devices // 5:,} coalitions", lambda: Masters().elect(roster, labels), None)]
+
+
+def evidence_jobs(devices: int = 10_000) -> list[Job]:
+    """What a round of FedTrust adds to the training when all devices are in one coalition."""
+    rule, roster = Evidence(), Roster.of([str(k) for k in range(devices)], size=np.ones(devices))
+    dice, nobody = seeds.rng(1, "rounds"), np.zeros(devices, np.intp)
+    plan = Plan.star(roster.ids, None, coalitions=Coalitions(nobody))
+    facts = {name: dice.normal(0.7, 0.07, devices).clip(0, 1) for name in USE}
+    replies = Replies(roster.ids, np.zeros((devices, 1), np.float32), np.ones(devices, np.int64), facts)
+    well = dice.random(devices) < 0.8
+    known = rule.met(rule.read(rule.begin(roster), replies), plan, roster.ids, well, 1)
+    seen = f"what {devices:,} devices' gauges read and {rule.witnesses} witnesses of each saw"
+    return [
+        (seen, lambda: rule.met(rule.read(known, replies), plan, roster.ids, well, 1), None),
+        (f"trust of {devices:,} devices, readings and words together", lambda: rule.trust(known), None),
+    ]
 
 
 def sharing_jobs(clients: int = 10_000) -> list[Job]:
@@ -100,7 +119,7 @@ def seconds(run: Callable[[], object], times: int = 3) -> float:
 
 
 def main() -> None:
-    for what, run, promised in [*trust_jobs(), *hedonic_jobs(), *sharing_jobs(), *stackfed_jobs()]:
+    for what, run, promised in [*trust_jobs(), *hedonic_jobs(), *evidence_jobs(), *sharing_jobs(), *stackfed_jobs()]:
         took = seconds(run)
         print(f"{took:8.3f}  {'' if promised is None else f'promised {promised:4.1f}':14s} {what}")
     print(f"largest memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GB")
