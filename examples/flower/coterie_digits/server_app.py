@@ -25,6 +25,7 @@ def main(grid: Grid, context: Context) -> None:
         test.classes,
         clients=asked["clients"] or None,
         seed=asked["seed"],
+        arrival=asked["arrival"],
         patience=asked["deadline"],
         judge=on_test(MODEL, test.x_test, test.y_test, classes=test.classes),
     )
