@@ -22,6 +22,7 @@ from coterie.plan import USE, Coalitions, Plan
 from coterie.replies import Replies
 from coterie.roster import Roster
 from coterie.trust import Evidence
+from coterie.trust.recommendations import word
 from coterie.trust.telemetry import objective_trust
 
 Job = tuple[str, Callable[[], object], float | None]
@@ -63,7 +64,11 @@ def evidence_jobs(devices: int = 10_000) -> list[Job]:
     seen = f"what {devices:,} devices' gauges read and {rule.witnesses} witnesses of each saw"
     return [
         (seen, lambda: rule.met(rule.read(known, replies), plan, roster.ids, well, 1), None),
-        (f"trust of {devices:,} devices, readings and words together", lambda: rule.trust(known), None),
+        (
+            f"trust of {devices:,} devices, readings and words together",
+            lambda: rule.trust(known, word(known.good, known.bad)),
+            None,
+        ),
     ]
 
 

@@ -1,5 +1,7 @@
 """FedTrust as a whole, in a world where a quarter of the clients save their machines."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import coterie
 from coterie.backbones import SGD
 from coterie.federation import Steps
 from coterie.simulation import World
+from coterie.simulation.attacks import Attack
 from coterie.simulation.world import Reality
 from tests.simulation.small import played, small
 
@@ -87,3 +90,26 @@ def test_the_words_and_readings_alone_decide():
     for one, other in zip(honest, named, strict=True):
         assert one.asked.tolist() == other.asked.tolist()
         np.testing.assert_array_equal(one.state["trust"].trust, other.state["trust"].trust)
+
+
+@pytest.mark.parametrize("recommendations", ["mean", "median"])
+def test_colluders_neither_free_each_other_nor_have_the_honest_shut_out(recommendations):
+    world = World(attack="selfish", attackers=0.34, lazy_use=0.07, collude=True)
+    recipe = coterie.fedtrust(recommendations=recommendations, backbone=STEPS)
+    federation, records = trained(recipe, world)
+    lazy = federation.reality.efforts(1) < 1
+    honest = [record.state["trust"].trust for record in trained(recipe, replace(world, collude=False))[1]]
+    lied = [record.state["trust"].trust for record in records]
+    assert (lied[0][lazy] > honest[0][lazy]).all() or recommendations == "median"
+    assert (lied[0][~lazy] < honest[0][~lazy]).any() or recommendations == "median"
+    assert (lied[-1][lazy] < 0.5).all()
+    assert (lied[-1][~lazy] >= 0.5).all()
+
+
+def test_who_vouches_for_whom():
+    said = Attack("selfish", 0.5, collude=True).words(1, 4, np.array([0, 1, 2, 3]), np.array([1, 2, 3, 0]), np.full(4, 0.6))
+    who = Attack("selfish", 0.5).who(1, 4)
+    for speaker, about, one in zip(range(4), (1, 2, 3, 0), said, strict=True):
+        assert one == (float(who[about]) if who[speaker] else 0.6)
+    alone = small(SIZES, world=WORLD).view(1).ask.words([0, 1], [1, 0], [0.2, 0.3])
+    assert alone.tolist() == [0.2, 0.3]

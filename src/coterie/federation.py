@@ -156,6 +156,13 @@ class Ask(ABC):
     def label_counts(self, clients: ArrayLike) -> NDArray[np.int64]:
         """How many training samples of each class clients hold: clients × classes."""
 
+    def words(self, speakers: ArrayLike, about: ArrayLike, seen: ArrayLike) -> Float[np.ndarray, " words"]:
+        """What speakers say of others from what they have `seen` of them, in [0, 1]: the truth, if they are honest.
+
+        Words travel with replies, and are not metered.
+        """
+        return np.asarray(seen, np.float64)
+
 
 @dataclass(frozen=True, eq=False)
 class View:

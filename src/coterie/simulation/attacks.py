@@ -164,6 +164,8 @@ class Attack:
     """Of the clients."""
     lie: float = 10.0
     """How many times the truth liars tell."""
+    collude: bool = False
+    """Whether attackers vouch for each other and speak ill of all others, where peers are asked."""
 
     def __post_init__(self) -> None:
         if self.name != "none" and self.name not in ATTACKS:
@@ -195,6 +197,15 @@ class Attack:
             return np.ones(clients)
         lazy = dice.world(seed, "lazy", round).random(clients) < often
         return np.where(self.who(seed, clients) & lazy, effort, 1.0)
+
+    def words(
+        self, seed: int, clients: int, speakers: NDArray[np.intp], about: NDArray[np.intp], seen: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """What speakers say of others, from what they saw of them."""
+        if not self.collude or self.name == "none":
+            return np.asarray(seen, np.float64)
+        who = self.who(seed, clients)
+        return np.where(who[speakers], who[about].astype(np.float64), seen)
 
     def idle(self, seed: int, clients: int) -> NDArray[np.bool_]:
         """Whose machines have nothing to do, since they send what they did not train."""

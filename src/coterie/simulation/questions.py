@@ -218,6 +218,11 @@ class Questions(Ask):
         self._costs(Kind("model", 4 * self._traffic.dim, "train", None, 0), ids, ids[given], 0)
         return answers
 
+    def words(self, speakers: ArrayLike, about: ArrayLike, seen: ArrayLike) -> Float[np.ndarray, " words"]:
+        return self._attack.words(
+            self._clients.seed, len(self._clients), self._ids(speakers), self._ids(about), np.asarray(seen)
+        )
+
     def label_counts(self, clients: ArrayLike) -> NDArray[np.int64]:
         ids = self._ids(clients)
         if not self._clients.classes:

@@ -80,6 +80,8 @@ class World:
     """The share of the clients that attack, where there is an attack."""
     lie: float = 10.0
     """How many times the truth the 'false-…' attacks tell."""
+    collude: bool = False
+    """Whether attackers vouch for each other and speak ill of all others, where peers are asked."""
     lazy_use: float = 0.07
     """How much of its machine a selfish client gives, where honest ones give 0.7; its steps are fewer in proportion."""
     lazy_rounds: float = 1.0
@@ -117,7 +119,7 @@ class World:
         if self.presence == "markov":
             presence.markov_chances(self.availability, self.stay)
         Broken(self.broken_rate, self.broken)
-        Attack(self.attack, self.attackers, self.lie)
+        Attack(self.attack, self.attackers, self.lie, self.collude)
 
     @property
     def failures(self) -> Failures:
@@ -153,7 +155,7 @@ class Reality:
     @cached_property
     def attack(self) -> Attack:
         """What some clients do."""
-        return Attack(self.world.attack, self.world.attackers, self.world.lie)
+        return Attack(self.world.attack, self.world.attackers, self.world.lie, self.world.collude)
 
     def claimed(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """What everybody gets to know of these facts about the clients: what each says of itself."""

@@ -11,7 +11,7 @@ from jaxtyping import Float, Float32
 from numpy.typing import NDArray
 
 from coterie import seeds
-from coterie.federation import View
+from coterie.federation import Ask, View
 from coterie.plan import USE, Plan
 from coterie.replies import Replies
 from coterie.roster import Column, Ids, Roster
@@ -21,6 +21,7 @@ from coterie.trust.recommendations import How, Words, overall_trust, word
 from coterie.trust.telemetry import objective_trust
 
 Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,8 @@ class Heard:
     good: NDArray[np.int64]
     """In how many rounds each pair's observer saw the observed do well."""
     bad: NDArray[np.int64]
+    said: Floats
+    """What each pair's observer says of the observed."""
     trust: Float[np.ndarray, " devices"]
     """What follows from it."""
     audit: State
@@ -61,7 +64,7 @@ class Evidence(Believer):
     grow about as the square root of the samples. In large coalitions a device has `witnesses` peers who watch it, the same ones
     as long as they are there, since the words of all would grow with the square of the coalition. Without coalitions
     nobody meets, and trust is τ. A suspect that is asked no more has no way back, unless it is told to `forgive`. Devices are
-    taken to read their gauges truthfully, and peers to say what they saw.
+    taken to read their gauges truthfully.
     """
 
     threshold: float = 0.5
@@ -105,7 +108,7 @@ class Evidence(Believer):
         blank = np.full((devices, len(USE), self.slots), np.nan, np.float32)
         kept = np.full((devices, len(USE), self.reference), np.nan, np.float32)
         zeros, trust = np.zeros(devices, np.int64), np.ones(devices)
-        return Heard(blank, kept, zeros, zeros, none, none, none, trust, self.audit.begin(roster))
+        return Heard(blank, kept, zeros, zeros, none, none, none, np.empty(0), trust, self.audit.begin(roster))
 
     def believe(self, view: View, state: Heard) -> Column:
         return state.trust
@@ -121,7 +124,8 @@ class Evidence(Believer):
         last[plan.trainers] = view.round
         state = replace(state, audit=audit, last=last)
         known = self.met(self.read(state, replies), plan, replies.clients, well, view.seed)
-        return doubts, self.forgiven(replace(known, trust=self.trust(known)), view.round)
+        said = self.words(known, view.ask)
+        return doubts, self.forgiven(replace(known, said=said, trust=self.trust(known, said)), view.round)
 
     def learn(self, view: View, plan: Plan, replies: Replies, state: Heard) -> Heard:
         return replace(state, audit=self.audit.learn(view, plan, replies, state.audit))
@@ -134,20 +138,22 @@ class Evidence(Believer):
         use, reference, count = heard.use.copy(), heard.reference.copy(), heard.count.copy()
         use[anew], reference[anew], count[anew] = np.nan, np.nan, 0
         kept = ~anew[heard.pairs % len(anew)]
-        some = {"pairs": heard.pairs[kept], "good": heard.good[kept], "bad": heard.bad[kept]}
-        fresh = replace(heard, use=use, reference=reference, count=count, **some)
-        return replace(fresh, trust=self.trust(fresh))
+        pairs, said = heard.pairs[kept], heard.said[kept]
+        fresh = replace(heard, use=use, reference=reference, count=count, pairs=pairs, said=said)
+        fresh = replace(fresh, good=heard.good[kept], bad=heard.bad[kept])
+        return replace(fresh, trust=self.trust(fresh, said))
 
-    def trust(self, heard: Heard) -> Float[np.ndarray, " devices"]:
+    def trust(self, heard: Heard, said: Floats) -> Float[np.ndarray, " devices"]:
         """Eq. 3.1 for every device."""
         own = heard.reference if self.reference and self.rule == "reference" else None
         objective = objective_trust(heard.use, self.rule, reference=own)
-        return overall_trust(objective, self.words(heard), self.recommendations)
+        about = heard.pairs % max(len(objective), 1)
+        return overall_trust(objective, Words(about.astype(np.intp), said), self.recommendations)
 
-    def words(self, heard: Heard) -> Words:
-        """What those who met would say."""
-        about = heard.pairs % max(len(heard.trust), 1)
-        return Words(about.astype(np.intp), word(heard.good, heard.bad))
+    def words(self, heard: Heard, ask: Ask) -> Floats:
+        """What those who met say of each other when they are asked."""
+        speakers, about = np.divmod(heard.pairs, max(len(heard.trust), 1))
+        return ask.words(speakers, about, word(heard.good, heard.bad))
 
     def read(self, state: Heard, replies: Replies) -> Heard:
         """Writes down the readings that replies brought."""
