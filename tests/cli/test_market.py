@@ -6,7 +6,7 @@ import pytest
 from coterie.cli import main
 
 
-@pytest.mark.parametrize("command", ["serve", "demo", "verify", "clear"])
+@pytest.mark.parametrize("command", ["serve", "demo", "verify", "key", "clear"])
 def test_every_command_has_help_with_examples(command, capsys):
     assert main(["market", command, "--help"]) == 0
     assert f"coterie market {command}" in capsys.readouterr().out
@@ -39,6 +39,19 @@ def test_verify_finds_what_was_changed(played, capsys):
         connection.execute("UPDATE decisions SET payment = payment + 1 WHERE payment = ?", before)
     assert main(["market", "verify", "--db", url]) == 1
     assert "decisions: rows of entry" in capsys.readouterr().out
+
+
+def test_a_lost_key_is_made_anew(played, capsys):
+    from coterie.service import keys
+    from coterie.service.store import Store
+
+    _, url, _ = played
+    assert main(["market", "key", "Commons Network", "--db", url]) == 0
+    made = capsys.readouterr().out.strip()
+    with Store(url).read() as connection:
+        assert keys.whose(connection, made).role == "network"
+    assert main(["market", "key", "Mallory", "--db", url]) == 2
+    assert "there is no party 'Mallory'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,24 @@ def test_keys_are_needed_kept_as_hashes_and_can_be_revoked(asking):
     assert asking.market.problems() == []
 
 
+@pytest.mark.parametrize(
+    ("partition", "message"),
+    [
+        ({"scheme": "magic"}, "one of"),
+        ({"alpha": 0.5}, "scheme must be one of"),
+        ({"scheme": "dirichlet", "alpha": -1}, "alpha"),
+        ({"scheme": "iid", "colour": "red"}, "colour"),
+    ],
+)
+def test_a_ground_that_cannot_be_is_refused(asking, partition, message):
+    settings = {"dataset": "digits", "clients": 4, "classes": 10, "partition": partition}
+    said = asking(asking.market.network, "POST", "/grounds", {"name": "there", "settings": settings}, 422)
+    assert message in said["detail"]
+    made = {**settings, "partition": {"scheme": "dirichlet", "alpha": 0.5}}
+    asking(asking.market.network, "POST", "/grounds", {"name": "there", "settings": made}, 201)
+    assert asking(asking.market.owner, "GET", "/grounds")[-1]["settings"]["partition"] == made["partition"]
+
+
 def test_a_method_that_a_path_does_not_know_is_told_which_it_does(asking):
     answer = asking.web.patch("/api/tasks/1/bid")
     assert answer.status_code == 405

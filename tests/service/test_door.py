@@ -100,6 +100,7 @@ def door(light):
 
 
 TASK = {"title": "Digits", "ground": GROUND, "quotas": [100, 0], "reserve_price": 50}
+SETTINGS = {"dataset": "digits", "partition": {"scheme": "iid"}, "clients": 4, "classes": 10}
 WHY = {"reason": "no more"}
 MONEY = {"amount": 10, "key": "k"}
 DATA = {"ground": GROUND, "member": "m", "counts": [1, 2], "reason": "counted"}
@@ -109,6 +110,8 @@ MATRIX = [
     ("GET", "/health", None, {*EVERYBODY, "nobody", "revoked"}),
     ("GET", "/api/me", None, EVERYBODY),
     ("GET", "/api/rules", None, EVERYBODY),
+    ("GET", "/api/grounds", None, EVERYBODY),
+    ("POST", "/api/grounds", {"name": "there", "settings": SETTINGS}, {"network"}),
     ("GET", "/api/parties", None, {"network"}),
     ("POST", "/api/parties", {"name": "Zoe", "role": "client"}, {"network"}),
     ("GET", "/api/parties/{ann}", None, {"network", "ann"}),

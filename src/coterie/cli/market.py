@@ -40,6 +40,10 @@ Examples:
   coterie market verify --db sqlite:///demo.db
   coterie market verify --db postgresql://me@localhost/market --json -
 """
+KEY = """\b
+Examples:
+  coterie market key "Network owner" --db sqlite:///market.db
+"""
 CLEAR = """\b
 Examples:
   coterie market clear auction.json
@@ -57,6 +61,7 @@ def add_to(app: typer.Typer) -> None:
     group.command(epilog=SERVE)(serve)
     group.command(epilog=DEMO)(demo)
     group.command(epilog=VERIFY)(verify)
+    group.command(epilog=KEY)(key)
     group.command(epilog=CLEAR)(clear)
     app.add_typer(group, name="market", epilog=EXAMPLES, no_args_is_help=True)
 
@@ -129,6 +134,24 @@ def verify(db: Db = URL, json: said.Json = None) -> None:
             "Everything holds: the audit log, the rows, the money, the auctions." if not found else "\n".join(found)
         )
     _end(found)
+
+
+def key(
+    name: Annotated[str, typer.Argument(help="Whose: the party's name.")],
+    db: Db = URL,
+    label: Annotated[str, typer.Option(help="What to remember the key by.")] = "made at the database",
+) -> None:
+    """Make a further key for a party, for whoever has the database: where the network owner's was lost."""
+    store = _opened(db, there=True)
+    from coterie.service import keys, parties
+
+    with store.read() as connection:
+        known = {row["name"]: row["id"] for row in parties.listed(connection)}
+    if name not in known:
+        raise said.wrong("NAME", f"there is no party '{name}'; there are {', '.join(sorted(known)[:10]) or 'none'}")
+    made = store.write(0, keys.issue, known[name], label[:80])[1]
+    store.close()
+    said.console().print(made, soft_wrap=True, highlight=False)
 
 
 def clear(

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select
 from coterie.market.reputation import Pipp
 from coterie.service import keys, rights
 from coterie.service.keys import Party, Role
-from coterie.service.refusals import Conflict, NotAllowed, NotThere, Unfit
+from coterie.service.refusals import Conflict, NotThere, Unfit
 from coterie.service.store import Write
 from coterie.service.tables import events, grounds, parties, profiles, revocations, rules
 from coterie.service.tables import keys as keys_table
@@ -115,11 +115,16 @@ def keys_of(connection: Connection, whom: int) -> list[Mapping[str, Any]]:
 
 def lay_ground(write: Write, who: Party, name: str, settings: Mapping[str, Any]) -> int:
     """Names a federation in which cohorts can train."""
-    if who.role != "network":
-        raise NotAllowed("to name a ground for training is for network owners")
+    rights.require(who, "name a ground")
     if write.connection.execute(select(grounds.c.id).where(grounds.c.name == name)).first() is not None:
         raise Conflict(f"there is a ground '{name}' already")
     return write.add(grounds, {"name": name, "settings": json.dumps(settings, sort_keys=True)}, f"ground '{name}'")
+
+
+def all_grounds(connection: Connection) -> list[dict[str, Any]]:
+    """Every ground with its settings."""
+    rows = connection.execute(select(grounds).order_by(grounds.c.id))
+    return [{"name": row.name, "settings": json.loads(row.settings)} for row in rows]
 
 
 def ground_settings(connection: Connection, name: str) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ RIGHTS: dict[str, dict[Role, Reach]] = {
     "make a key": _SELF,
     "revoke a key": _SELF,
     "see a reputation": {"network": "any", "client": "own"},
+    "name a ground": _NETWORK,
     "see all accounts": _NETWORK,
     "see an account": _SELF,
     "pay money in": _NETWORK,

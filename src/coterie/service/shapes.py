@@ -100,6 +100,32 @@ class Described(BaseModel):
     reason: str
 
 
+class GroundSettings(Shape):
+    """A simulated federation: whose data, dealt how, to how many clients; its members are called 0, 1, 2 and so on."""
+
+    dataset: Name
+    partition: dict[Name, Annotated[str, StringConstraints(max_length=80)] | int | float | bool]
+    """The name of its `scheme`, and what that scheme can be told."""
+    clients: Annotated[int, Field(ge=1, le=100_000)]
+    classes: Annotated[int, Field(ge=1, le=MOST_CLASSES)]
+    seed: Annotated[int, Field(ge=0, le=2**31)] = 0
+    model: Name = "mlp"
+
+
+class GroundIn(Shape):
+    """A federation in which cohorts can train."""
+
+    name: Name
+    settings: GroundSettings
+
+
+class GroundOut(BaseModel):
+    """A ground, as it was named."""
+
+    name: str
+    settings: dict[str, Any]
+
+
 class MoneyIn(Shape):
     """Money that moves, under a key of the sender's: the same key moves it once, however often it is sent."""
 

@@ -9,11 +9,14 @@ from fastapi import APIRouter
 
 from coterie.service import audit_log, parties, rights, standing
 from coterie.service.desk import AtDesk
+from coterie.service.grounds import check_scheme
 from coterie.service.shapes import (
     Admission,
     Admitted,
     Described,
     Description,
+    GroundIn,
+    GroundOut,
     KeyIn,
     KeyListed,
     KeyOut,
@@ -38,6 +41,21 @@ def the_rules(desk: AtDesk) -> Any:
     """Shows the market's rules."""
     with desk.store.read() as connection:
         return asdict(parties.rules_of(connection))
+
+
+@router.get("/grounds", response_model=list[GroundOut])
+def grounds(desk: AtDesk) -> Any:
+    """Lists the grounds in which cohorts can train."""
+    with desk.store.read() as connection:
+        return parties.all_grounds(connection)
+
+
+@router.post("/grounds", response_model=Made, status_code=201)
+def lay_ground(desk: AtDesk, ground: GroundIn) -> Any:
+    """Names a ground. What cannot be dealt by its scheme is refused; data are looked for when a cohort trains."""
+    settings = ground.settings.model_dump()
+    check_scheme(settings["partition"])
+    return {"id": desk.write(parties.lay_ground, ground.name, settings)}
 
 
 @router.get("/parties", response_model=list[PartyOut])
