@@ -17,7 +17,7 @@ from coterie.flower import client_app
 from tests.experiments import tiny
 from tests.flower.near import Near
 
-PATIENCE = 300.0
+PATIENCE = 1200.0
 """Seconds for a run of some seconds, on a machine that has much else to do."""
 
 

@@ -1,5 +1,7 @@
 """The guide `docs/how-to/flower-deployment.md`, word for word: SuperLink, TLS, node keys, four nodes, two of which die.
 
+Also the examples as they stand, by `flwr run` on Flower's own simulation.
+
 Takes minutes, most of them for starting Python: `make test-deployment`, not `make test`, runs it.
 """
 
@@ -12,6 +14,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,10 @@ import pytest
 from tests import pages
 
 pytest.importorskip("flwr", reason="needs the extra coterie[flower]")
+
+from tests.flower.test_two_lines import PAGE as TWO_LINES
+from tests.flower.test_two_lines import patch
+
 pytestmark = pytest.mark.deployment
 
 PAGE = pages.HOME / "docs" / "how-to" / "flower-deployment.md"
@@ -130,15 +137,15 @@ def test_the_guide_works_word_for_word(terminal):
     assert "8443" in text and "9440" in text
     text = text.replace("8443", str(base)).replace("9440", str(base + 1))
     assert "deadline=120.0" in text
-    text = text.replace("deadline=120.0", "deadline=900.0")  # nobody is to be late here, however busy the machine
+    text = text.replace("deadline=120.0", "deadline=900.0 arrival=900.0")  # nobody is to be late here, however busy the machine
     for section in range(1, 7):
         terminal.types(commands(section, text))
     terminal.types(commands(7, text).replace("--stream", "--stream > logs/run.log 2>&1"))
     played = rounds(terminal.folder / "logs" / "run.log")
-    assert [t for t, _, _ in played] == [1, 2, 3]
+    assert [t for t, _, _ in played] == [1, 2, 3], (terminal.folder / "logs" / "run.log").read_text()[-2000:]
     assert all(lost == "nobody" for _, _, lost in played), played
 
-    long = "clients=4 rounds=200 deadline=240.0 method='uniform' share=1.0"
+    long = "clients=4 rounds=200 deadline=240.0 arrival=900.0 method='uniform' share=1.0"
     terminal.types(f'flwr run app --stream --run-config "{long}" > logs/long.log 2>&1 &', wait=False)
     log = terminal.folder / "logs" / "long.log"
     until(lambda: len(rounds(log)) >= 1, "the first round with four nodes", terminal)
@@ -157,6 +164,32 @@ def test_the_guide_works_word_for_word(terminal):
 
 
 def refused(log):
-    return log.exists() and re.search(
-        r"denied|rejected|not registered|unauthenticated|permission", log.read_text(), re.IGNORECASE
+    return log.exists() and re.search(REFUSED, log.read_text(), re.IGNORECASE)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds its processes in /proc")
+def test_the_examples_run_by_flwr_run_as_they_stand(terminal):
+    """On the simulation that `flwr run` starts by itself: the ready project, and the app of the two lines before and after."""
+    for name in ("flower", "flower-fedavg"):
+        shutil.copytree(pages.HOME / "examples" / name, terminal.folder / "examples" / name)
+    terminal.types("export FLWR_HOME=$PWD/flwr FLWR_TELEMETRY_ENABLED=0 FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION=1")
+    terminal.types("mkdir -p flwr logs")
+    text = TWO_LINES.read_text()
+    (command,) = re.findall(r"`(flwr run examples/flower-fedavg [^`]+)`", text)
+    run, log = partial(_streamed, terminal), terminal.folder / "logs"
+    run('flwr run examples/flower --federation-config "num-supernodes=4"', "ready.log")
+    assert [t for t, _, _ in rounds(log / "ready.log")] == [1, 2, 3, 4, 5]
+    run(command, "before.log")
+    (diff,) = [block.body for block in pages.blocks(text) if block.language == "diff"]
+    patch(diff, terminal.folder / "examples" / "flower-fedavg")
+    run(command, "after.log")
+    before, after = (
+        re.findall(r"^round (\d): accuracy [\d.]+$", (log / f"{one}.log").read_text(), re.M) for one in ("before", "after")
     )
+    assert before == after == list("012345")
+    said = (log / "after.log").read_text()
+    assert "Starting CoterieStrategy strategy" in said and said.count("Sampled 3 nodes (out of 3)") == 5
+
+
+def _streamed(terminal, command, log):
+    terminal.types(f"{command} --stream > logs/{log} 2>&1")

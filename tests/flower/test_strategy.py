@@ -1,5 +1,6 @@
 """A selector inside the strategies of Flower: it decides who takes part, and nothing else."""
 
+import logging
 import subprocess
 import sys
 
@@ -242,6 +243,16 @@ def test_integers_travel_beside_the_model():
     assert flat.dtype == np.float32 and flat.tolist() == [1, 1, 1, 1, 0.5, 0.5, 0.5]
     back = form.record(flat * 2).to_numpy_ndarrays()
     assert back[1] == 7 and back[2].dtype == np.float16 and back[0].tolist() == [[2, 2], [2, 2]]
+
+
+def test_flowers_log_says_who_chooses(caplog):
+    caplog.set_level("INFO", "flwr")
+    logging.getLogger("flwr").addHandler(caplog.handler)
+    try:
+        wrapped(FedCor(3)).summary()
+    finally:
+        logging.getLogger("flwr").removeHandler(caplog.handler)
+    assert "Who trains is chosen by FedCor(per_round=3" in caplog.text and "Weighted by" in caplog.text
 
 
 def test_neither_side_needs_pytorch():

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from logging import INFO
 from typing import Any
 
 import numpy as np
 from flwr.common import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from flwr.common.logger import log
 from flwr.server import Grid
 from flwr.serverapp.strategy import Strategy
 from numpy.typing import NDArray
@@ -172,7 +174,7 @@ class CoterieStrategy(Strategy):  # type: ignore[misc] # flwr is an extra
 
     def summary(self) -> None:
         """Logs what it is."""
-        logger.info("who trains is chosen by %s", self.selector)
+        log(INFO, "\t├──> Who trains is chosen by %s", self.selector)
         self.inner.summary()
 
     def _present(self, grid: Grid, arrays: ArrayRecord) -> dict[int, int]:
