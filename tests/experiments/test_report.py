@@ -88,3 +88,10 @@ def test_a_quiet_world_is_said_to_be_quiet():
     quiet = material(reasons=empty)
     assert "every answer was used" in report.render(quiet, [])
     assert "late" in report.render(material(), [])
+
+
+def test_who_holds_what_and_who_is_with_whom_are_drawn_where_they_are_known():
+    grouped = {1: CELLS["uniform"][1].assign(coalitions=[np.array([0, 0, 1])] * 3)}
+    names = [one.name for one in report.pictures(material(cells={"a": grouped}, holdings=np.eye(3, dtype=int)))]
+    assert "coalitions-a" in names and "holdings" in names
+    assert "holdings" not in [one.name for one in report.pictures(material())]

@@ -14,7 +14,7 @@ from tests.promises.how_many import many
 ROUNDS = many(1000, 10_000)
 WARM = 500
 ALLOWED = 0.02
-METHODS = many(("oort",), ("uniform", "oort", "fedcor", "gossip", "cluster-fl", "stackfed", "privshare", "fedadam"))
+METHODS = many(("oort",), ("uniform", "oort", "gossip", "cluster-fl", "fedadam"))
 
 
 @pytest.fixture(scope="module")

@@ -111,7 +111,7 @@ def colors(methods: Sequence[str]) -> dict[str, str]:
 def learning(cells: Cells, axis: str, target: float | None) -> Picture:
     """Accuracy against rounds, bytes or simulated seconds: the mean over seeds, and a band from the worst to the best."""
     label, scale = AXES[axis]
-    figure, axes = _axes()
+    figure, axes = axes_of()
     table = []
     for method, color in colors(list(cells)).items():
         grid, heights, window = _curves(list(cells[method].values()), scale)
@@ -138,7 +138,7 @@ def learning(cells: Cells, axis: str, target: float | None) -> Picture:
 
 def to_target(cells: Cells, target: float) -> Picture:
     """Rounds to the target, a dot a seed."""
-    figure, axes = _axes(height=0.9 + 0.38 * len(cells))
+    figure, axes = axes_of(height=0.9 + 0.38 * len(cells))
     palette, table = colors(list(cells)), []
     longest = max(int(rounds["round"].max()) for seeds in cells.values() for rounds in seeds.values())
     for row, (method, seeds) in enumerate(cells.items()):
@@ -164,7 +164,7 @@ def to_target(cells: Cells, target: float) -> Picture:
 
 def differences(paired: Mapping[str, metrics.Paired], baseline: str, methods: Sequence[str]) -> Picture:
     """Paired differences of accuracy to the baseline, with 95 % intervals."""
-    figure, axes = _axes(height=0.9 + 0.38 * len(paired))
+    figure, axes = axes_of(height=0.9 + 0.38 * len(paired))
     palette, table = colors(methods), []
     for row, (method, found) in enumerate(paired.items()):
         values = [value for value in found.difference.per_seed if value is not None]
@@ -188,7 +188,7 @@ def differences(paired: Mapping[str, metrics.Paired], baseline: str, methods: Se
 
 def participation(cells: Cells, clients: int) -> Picture:
     """How often each client was chosen, clients sorted, mean over seeds."""
-    figure, axes = _axes()
+    figure, axes = axes_of()
     table = []
     for method, color in colors(list(cells)).items():
         counts = np.stack([np.sort(chosen(rounds, clients)) for rounds in cells[method].values()])
@@ -207,7 +207,7 @@ def participation(cells: Cells, clients: int) -> Picture:
 
 def fairness(cells: Cells, clients: int) -> Picture:
     """Clients' accuracies, sorted: whose suffers."""
-    figure, axes = _axes()
+    figure, axes = axes_of()
     table = []
     for method, color in colors(list(cells)).items():
         rows = [np.sort(metrics.clients(rounds)) for rounds in cells[method].values()]
@@ -233,7 +233,7 @@ def crossing(cells: Cells) -> Picture:
     )
     sums = [[np.mean([_total(rounds, kind) for rounds in seeds.values()]) for kind in kinds] for seeds in cells.values()]
     totals = pd.DataFrame(sums, index=pd.Index(cells, name="method"), columns=kinds)
-    figure, axes = _axes(height=0.9 + 0.38 * len(cells))
+    figure, axes = axes_of(height=0.9 + 0.38 * len(cells))
     left = np.zeros(len(cells))
     for place, kind in enumerate(kinds):
         values = totals[kind].to_numpy()
@@ -252,7 +252,7 @@ def crossing(cells: Cells) -> Picture:
 
 def embeddings(method: str, learned: Embedded) -> Picture:
     """Clients as the server came to see them, by t-SNE of their embeddings at length 1; colored by most frequent label."""
-    figure, axes = _axes(height=4.2)
+    figure, axes = axes_of(height=4.2)
     flat = _tsne(learned.rows)
     named = learned.labels is not None
     labels = np.zeros(len(flat), np.int64) if learned.labels is None else learned.labels
@@ -265,15 +265,15 @@ def embeddings(method: str, learned: Embedded) -> Picture:
     axes.set_xticks([])
     axes.set_yticks([])
     near = "" if not named else f" Nearest neighbor of the same label: {purity(learned.rows, labels):.0%}."
-    word = " and number: the label of which it holds most" if named else ""
-    caption = f"Seed {learned.seed}, after round {learned.round}. A dot a client; color{word}.{near}"
+    numbered = " and number: the label of which it holds most" if named else ""
+    caption = f"Seed {learned.seed}, after round {learned.round}. A dot a client; color{numbered}.{near}"
     data = pd.DataFrame({"client": np.arange(len(flat)), "x": flat[:, 0], "y": flat[:, 1], "label": labels})
-    return Picture(f"embeddings-{_word(method)}", f"Clients as {method} sees them", caption, figure, data)
+    return Picture(f"embeddings-{word(method)}", f"Clients as {method} sees them", caption, figure, data)
 
 
 def likeness(heard: Mapping[str, Heard], methods: Sequence[str]) -> Picture:
     """How like those are whom clients listen to, over the rounds, beside how like clients are to one another at all."""
-    figure, axes = _axes()
+    figure, axes = axes_of()
     table, palette = [], colors(methods)
     for method, one in heard.items():
         others = one.others()
@@ -324,7 +324,7 @@ def listening(method: str, heard: Heard) -> Picture:
         "Left: the truth. Then the weight on others than oneself, black the heaviest of its round."
     )
     data = mine[mine["round"].isin(chosen)][["round", "client", "heard", "weight"]]
-    return Picture(f"listening-{_word(method)}", f"Whom {method} has clients listen to", caption, figure, data)
+    return Picture(f"listening-{word(method)}", f"Whom {method} has clients listen to", caption, figure, data)
 
 
 def alike_together(matrix: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -345,7 +345,8 @@ def _others(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(matrix[~np.eye(len(matrix), dtype=bool)])
 
 
-def _word(method: str) -> str:
+def word(method: str) -> str:
+    """A method's label as part of a file's name."""
     return re.sub(r"\W+", "-", method).strip("-")
 
 
@@ -428,7 +429,8 @@ def _tsne(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(_unit(rows)), np.float64)
 
 
-def _axes(height: float = SIZE[1]) -> tuple[Figure, Axes]:
+def axes_of(height: float = SIZE[1]) -> tuple[Figure, Axes]:
+    """An empty figure in the report's style."""
     with _style():
         figure = Figure(figsize=(SIZE[0], max(height, 1.6)), layout="constrained")
         return figure, figure.subplots()

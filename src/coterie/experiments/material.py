@@ -36,6 +36,7 @@ def of_run(store: Store) -> Material:
     from coterie.experiments.report import Material
 
     outline, rounds = store.outline, results(store.folder)
+    held = _label_counts(store, min(cell.seed for cell in outline.cells))
     return Material(
         title=store.folder.resolve().name,
         cells=_cells(rounds, outline.baseline, outline.labels),
@@ -43,11 +44,12 @@ def of_run(store: Store) -> Material:
         sizes=store.sizes(),
         target=outline.target,
         experiment=store.experiment.read_text(encoding="utf-8"),
-        partition=_measures(store),
+        partition=_measures(store) | ({} if held is None else _unlike(held)),
         reasons=reasons(decisions(store.folder)),
         environment=(store.folder / "environment.json").read_text(encoding="utf-8"),
         embeddings=embeddings(store),
         heard=heard(store),
+        holdings=held,
     )
 
 
@@ -62,6 +64,7 @@ def of_runs(stores: Sequence[Store]) -> Material:
         clients=max(one.clients for one in made),
         experiment="\n".join(f"# {one.title}\n{one.experiment}" for one in made),
         embeddings={f"{one.title}: {label}": seen for one in made for label, seen in one.embeddings.items()},
+        holdings=None,
         heard={f"{one.title}: {label}": heard for one in made for label, heard in one.heard.items()},
         reasons=pd.concat([one.reasons.assign(method=one.title + ": " + one.reasons["method"]) for one in made]),
     )
@@ -150,6 +153,17 @@ def _cells(rounds: pd.DataFrame, baseline: str, labels: Sequence[str]) -> Cells:
     order = [baseline, *(label for label in labels if label != baseline)]
     cells = {label: {seed: one for (method, seed), one in found.items() if method == label} for label in order}
     return {label: seeds for label, seeds in cells.items() if seeds}
+
+
+def _unlike(counts: NDArray[np.int64]) -> dict[str, float]:
+    """How unlike the labels of clients are, with the first seed."""
+    from coterie.data.heterogeneity import entropy, label_shares, mean_js_distance
+
+    shares = label_shares(counts)
+    return {
+        "entropy of a client's labels": float(entropy(shares).mean()),
+        "distance of two clients' labels (JS)": mean_js_distance(shares) if len(shares) <= MOST else float("nan"),
+    }
 
 
 def _measures(store: Store) -> dict[str, float]:

@@ -13,7 +13,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from coterie.experiments import figures, metrics, whole
+from coterie.experiments import clients_figures, figures, metrics, whole
 from coterie.experiments.figures import Cells, Picture
 
 
@@ -39,6 +39,8 @@ class Material:
     """By method, where it keeps a vector for each client."""
     heard: Mapping[str, figures.Heard] = field(default_factory=dict)
     """By method, where there is no server and the labels that clients hold are known."""
+    holdings: np.ndarray | None = None
+    """Clients × labels: training samples with the first seed, where there are labels and the data are here."""
 
     @property
     def baseline(self) -> str:
@@ -58,10 +60,17 @@ def pictures(material: Material) -> list[Picture]:
     if any(len(metrics.clients(rounds)) for seeds in cells.values() for rounds in seeds.values()):
         made.append(figures.fairness(cells, material.clients))
     made.append(figures.crossing(cells))
+    seed = min(material.sizes, default=0)
+    grouped = [
+        clients_figures.coalitions(method, one, s) for method, seeds in cells.items() for s, one in list(seeds.items())[:1]
+    ]
+    made += [one for one in grouped if one is not None]
     made += [figures.embeddings(method, learned) for method, learned in material.embeddings.items()]
     if material.heard:
         made.append(figures.likeness(material.heard, list(cells)))
     made += [figures.listening(method, heard) for method, heard in material.heard.items()]
+    if material.holdings is not None:
+        made.append(clients_figures.holdings(material.holdings, seed))
     return made
 
 
