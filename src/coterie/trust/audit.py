@@ -21,6 +21,7 @@ from coterie.plan import Plan
 from coterie.replies import Replies
 from coterie.roster import Column, Ids, Roster
 from coterie.rules import Believer
+from coterie.trust.claims import Claims
 from coterie.trust.comparing import Nearest, Seen
 from coterie.trust.past import Floats, Past
 
@@ -30,6 +31,8 @@ WITH_NOISE = ", with noise on it"
 LARGE = "its update is far longer than others'"
 AGAINST = "its update points against all that others are like it"
 ALIKE = "it has moved with another like one client, round after round"
+CLOCK = "it took another time than its size and speed make expected"
+TOLD = "it tells of a far higher loss than its model's move bears out"
 LOSS = "its model is worse on held-out data, far more than others'"
 
 
@@ -44,7 +47,7 @@ class Judged:
     score: Floats
     """The largest of the scores; 1 and more is dishonest."""
     scores: Mapping[str, Floats] = field(default_factory=dict)
-    """By question: idle, copy, noise, large, against, alike, and loss where losses were given."""
+    """By question: idle, copy, noise, large, against, alike; loss, clock and told where there was something to go by."""
 
     @property
     def doubts(self) -> dict[int, str]:
@@ -80,6 +83,12 @@ class Audit(Believer):
     """By how much histories of different clients differ at least, as 1 − cosine."""
     loss: float = 6.0
     """By how many of the usual deviations a held-out loss may rise more than the median reply's; where losses are given."""
+    clock: float = 1.5
+    """A reply so many times as early or as late as what its client says of itself makes expected is not believed; 0: any is."""
+    absolute: bool = False
+    """Whether the roster's speed is in samples of training a second, as in the simulation; else clients are compared."""
+    told: float = 6.0
+    """A loss so many times as high as the model's move bears out, beside the modest third's, is not believed; 0: any is."""
     patience: float = 2.0
     """How many honest rounds a newcomer has to its credit."""
     threshold: float = 0.5
@@ -93,6 +102,9 @@ class Audit(Believer):
         for name in ("idle", "copy", "noise", "alike", "threshold"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name}: must be in [0, 1], not {getattr(self, name)!r}")
+        for name in ("clock", "told"):
+            if not (getattr(self, name) > 1 or getattr(self, name) == 0):
+                raise ValueError(f"{name}: must be a number above 1, or 0, not {getattr(self, name)!r}")
         for name in ("large", "loss"):
             if not getattr(self, name) > 1:
                 raise ValueError(f"{name}: must be a number above 1, not {getattr(self, name)!r}")
@@ -119,7 +131,13 @@ class Audit(Believer):
     def heed(self, view: View, plan: Plan, replies: Replies, state: Past) -> tuple[Mapping[int, str], Past]:
         start = plan.start[np.searchsorted(plan.trainers, replies.clients)]
         judged, past = self.judge(
-            replies.clients, view.models[start], replies.models, state, arrival=replies.seconds, seed=view.seed
+            replies.clients,
+            view.models[start],
+            replies.models,
+            state,
+            arrival=replies.seconds,
+            claims=Claims.of(view, plan, replies),
+            seed=view.seed,
         )
         return judged.doubts, _refused(past, replies)
 
@@ -132,6 +150,7 @@ class Audit(Believer):
         *,
         arrival: ArrayLike | None = None,
         losses: tuple[ArrayLike, ArrayLike] | None = None,
+        claims: Claims | None = None,
         seed: int = 0,
     ) -> tuple[Judged, Past]:
         """Judges the replies of one round.
@@ -143,6 +162,7 @@ class Audit(Believer):
             past: What was remembered; `Past.none(clients)` at first.
             arrival: When each reply came: of two that are alike, the first is no copy. Without it neither is believed.
             losses: Mean losses on a held-out set, of `before` and of `after`, one a reply; NaN where not known.
+            claims: What clients said of themselves, beside what was seen.
             seed: Makes the sketch, so that nobody outside can tell it beforehand. The same in every round.
         """
         ids = np.asarray(clients, np.intp)
@@ -151,14 +171,20 @@ class Audit(Believer):
         came = np.zeros(len(ids)) if arrival is None or not np.size(arrival) else np.asarray(arrival, np.float64)
         seen = Seen.of(ids, before, after, came, past, self.sketch, seed)
         nearest = seen.nearest(past, self.bank)
-        scores, reasons = self._questions(seen, nearest, past, losses)
+        scores, reasons = self._questions(seen, nearest, past, losses, claims)
         total = np.max([*scores.values(), np.zeros(len(ids))], axis=0)
         honest = total < 1
         judged = Judged(ids, honest, tuple("" if h else why for h, why in zip(honest, reasons, strict=True)), total, scores)
-        return judged, seen.remembered(past, honest, nearest.leaning)
+        known = seen.remembered(past, honest, nearest.leaning)
+        return judged, known if claims is None else _believed(known, claims, ids, honest)
 
     def _questions(
-        self, seen: Seen, nearest: Nearest, past: Past, losses: tuple[ArrayLike, ArrayLike] | None
+        self,
+        seen: Seen,
+        nearest: Nearest,
+        past: Past,
+        losses: tuple[ArrayLike, ArrayLike] | None,
+        claims: Claims | None,
     ) -> tuple[dict[str, Floats], list[str]]:
         """Scores by question, and for each reply the reason that the first question at 1 or more gives."""
         idle = _over(self.idle * seen.usual, seen.lengths)
@@ -184,6 +210,13 @@ class Audit(Believer):
         if losses is not None:
             found["loss"] = _risen(*(np.asarray(one, np.float64) for one in losses)) / self.loss
             whys["loss"] = [LOSS] * len(idle)
+        if claims is not None and self.clock:
+            found["clock"] = claims.off(past, seen.clients, self.absolute) / np.log(self.clock)
+            whys["clock"] = [CLOCK] * len(idle)
+        if claims is not None and self.told:
+            good = np.max([*found.values()], axis=0) < 1
+            found["told"] = claims.louder(past, seen.clients, good) / np.log(self.told)
+            whys["told"] = [TOLD] * len(idle)
         reasons = [next((whys[name][i] for name in found if found[name][i] >= 1), "") for i in range(len(idle))]
         return found, reasons
 
@@ -193,6 +226,14 @@ def _refused(past: Past, replies: Replies) -> Past:
     wrong = past.dishonest.copy()
     wrong[replies.malformed] += 1
     return replace(past, dishonest=wrong)
+
+
+def _believed(past: Past, claims: Claims, ids: Ids, honest: NDArray[np.bool_]) -> Past:
+    """Keeps what honest clients' claims were like."""
+    clocks, gauges = past.clocks.copy(), past.gauges.copy()
+    clocks[ids[honest]] = np.where(np.isnan(claims.clock[honest]), clocks[ids[honest]], claims.clock[honest])
+    gauges[ids[honest]] = np.where(np.isnan(claims.gauge[honest]), gauges[ids[honest]], claims.gauge[honest])
+    return replace(past, clocks=clocks, gauges=gauges)
 
 
 def _over(limit: ArrayLike, values: Floats) -> Floats:

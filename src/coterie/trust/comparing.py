@@ -159,7 +159,8 @@ class Seen:
         right, wrong = past.honest.copy(), past.dishonest.copy()
         right[good] += 1
         wrong[self.clients[~honest]] += 1
-        return Past(
+        return replace(
+            past,
             round=past.round + 1,
             turns=turns,
             lengths=lengths,
@@ -168,7 +169,10 @@ class Seen:
             steps=self.steps.reshape(-1, size).astype(np.float32),
             honest=right,
             dishonest=wrong,
-            **rows,
+            last=rows["last"],
+            sums=rows["sums"],
+            sent=rows["sent"],
+            given=rows["given"],
         )
 
     def _others(self, past: Past, most: int) -> tuple[Floats, Ids]:
@@ -204,10 +208,11 @@ def _left_over(
     extra = np.stack([*own, _best_rows(shared, own, some, best)], axis=1)
     inside = np.zeros((count, width + extra.shape[1], width + extra.shape[1]))
     inside[:, :width, :width] = gram[np.ix_(few, few)]
-    across = np.einsum("kd,ned->nke", shared[few], extra)
+    across = (extra.reshape(-1, extra.shape[2]) @ shared[few].T).reshape(count, -1, width).transpose(0, 2, 1)
     inside[:, :width, width:], inside[:, width:, :width] = across, across.transpose(0, 2, 1)
-    inside[:, width:, width:] = np.einsum("ned,nfd->nef", extra, extra)
-    common = np.concatenate([gram[np.ix_(some, few)], np.einsum("nd,ned->ne", shared[some], extra)], axis=1)
+    inside[:, width:, width:] = extra @ extra.transpose(0, 2, 1)
+    beside = (extra @ shared[some][:, :, np.newaxis])[..., 0]
+    common = np.concatenate([gram[np.ix_(some, few)], beside], axis=1)
     itself, column = np.nonzero(some[:, np.newaxis] == few)
     inside[itself, column, :], inside[itself, :, column], common[itself, column] = 0.0, 0.0, 0.0
     alive = np.einsum("nkk->nk", inside) > 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float, Float32
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -30,6 +30,10 @@ class Past:
     """How long each client's last believed update was; NaN for none."""
     leans: Floats
     """How far each client's updates pointed with what they are like, added up over its rounds; below 0 against it."""
+    clocks: Float[np.ndarray, "clients 2"]
+    """How long each took beside what it had claimed, the last time that was believed; NaN for never. See `claims`."""
+    gauges: Floats
+    """Its loss beside how far its model had moved, likewise."""
     model: Float32[np.ndarray, " sketch"]
     """The mean model that was given out last."""
     steps: Float32[np.ndarray, "steps sketch"]
@@ -51,6 +55,8 @@ class Past:
             given=rows,
             lengths=np.full(clients, np.nan),
             leans=np.zeros(clients),
+            clocks=np.full((clients, 2), np.nan),
+            gauges=np.full(clients, np.nan),
             model=np.zeros(0, np.float32),
             steps=np.zeros((0, 0), np.float32),
             honest=number,
