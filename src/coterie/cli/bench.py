@@ -19,7 +19,7 @@ EXAMPLES = """\b
 Examples:
   coterie bench
   coterie bench mlp --json -
-  coterie bench attacks --seeds 20   # the whole attack suite: half an hour
+  coterie bench attacks --seeds 20   # the whole attack suite
   coterie bench attacks --attack noise,sign-flip --seeds 3 --rounds 20
 """
 
