@@ -1,6 +1,6 @@
 """Rounds of the simulation against a plain PyTorch loop, and against Flower's simulation where it is installed.
 
-python benchmarks/engine.py [mlp] [cnn] [many] [mlp-flower] [cnn-flower] [many-flower]
+python -m benchmarks.engine [mlp] [cnn] [many] [mlp-flower] [cnn-flower] [many-flower]
 """
 
 import sys
