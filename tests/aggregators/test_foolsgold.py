@@ -27,6 +27,14 @@ def test_weights_are_those_of_the_pseudocode(seed, count, pairs):
     np.testing.assert_allclose(weights(histories), plain.foolsgold(histories), atol=1e-6)
 
 
+def test_two_who_pull_apart_both_count_in_full():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        history = rng.normal(size=6)
+        apart = np.stack([history, 0.5 * rng.normal(size=6) - history])
+        assert weights(apart).tolist() == plain.foolsgold(apart) == [1.0, 1.0]
+
+
 def test_sybils_count_together_for_little():
     rng = np.random.default_rng(1)
     goal = rng.normal(size=50)

@@ -66,7 +66,8 @@ def weights(histories: Float[np.ndarray, "replies dim"], confidence: float = 1.0
         return np.ones(count)
     length = np.sqrt(np.einsum("ij,ij->i", histories, histories, dtype=np.float64))
     unit = np.divide(histories, length[:, np.newaxis], out=np.zeros(histories.shape), where=length[:, np.newaxis] > 0)
-    like = unit @ unit.T - np.eye(count) * (length > 0)
+    like = unit @ unit.T
+    np.fill_diagonal(like, 0)  # exactly: what rounding leaves of 1 − 1 would take part in the pardons
     most = like.max(axis=1)
     pardon = np.divide(most[:, np.newaxis], most, out=np.ones_like(like), where=(most > most[:, np.newaxis]) & (most > 0))
     worth = np.clip(1 - (like * pardon).max(axis=1), 0, 1)
