@@ -1,3 +1,8 @@
+import os
+import subprocess
+import sys
+
+import pandas as pd
 import pytest
 
 from coterie import rooms
@@ -71,3 +76,38 @@ def test_what_does_not_load_or_fit_is_left_out_with_a_warning(installed, thing, 
 def test_recipes_are_a_group_too(monkeypatch):
     monkeypatch.setattr(rooms, "entry_points", lambda group: [Point("whole", len)])
     assert added("recipes", callable) == {"whole": len}
+
+
+STRANGER = '''
+from dataclasses import dataclass
+from coterie.rules import Selector
+
+@dataclass(frozen=True)
+class FirstComers(Selector):
+    """Trains those who come first in the list."""
+
+    per_round: int = 2
+
+    def choose(self, view, state):
+        return view.present[: self.per_round]
+'''
+
+
+def test_a_package_that_is_installed_adds_a_method_to_the_program(tmp_path):
+    site = tmp_path / "site"
+    facts = site / "first_comers-1.0.dist-info"
+    facts.mkdir(parents=True)
+    (site / "first_comers.py").write_text(STRANGER)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: first-comers\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[coterie.selectors]\nfirst-comers = first_comers:FirstComers\n")
+    run = "compare --dataset digits --clients 10 --methods uniform,first-comers --rounds 2 --seeds 1 --per-round 2 --jobs 1"
+    done = subprocess.run(
+        [sys.executable, "-c", "from coterie.cli import main; main()", *run.split(), "--out", str(tmp_path / "run")],
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    rounds = pd.read_parquet(tmp_path / "run" / "rounds.parquet")
+    chosen = rounds[rounds["method"] == "first-comers"]["chosen"]
+    assert [list(one) for one in chosen] == [[0, 1], [0, 1]]
