@@ -33,7 +33,7 @@ PATIENCE = 1200.0
 """Seconds for each step, on a machine that may have much else to do."""
 REPORT = re.compile(r"^round (\d+): accuracy [\d.]+, used (.*); lost (.*)$", re.MULTILINE)
 
-REFUSED = r"denied|rejected|not registered|unauthenticated|permission"
+REFUSED = r"denied|rejected|not registered|unauthenticated|permission|failed to activate supernode"
 
 
 def commands(section, text):
