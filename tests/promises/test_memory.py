@@ -1,13 +1,14 @@
 """A long run does not grow: memory after the first 500 rounds and at the end, in a process of its own."""
 
 import json
-import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from coterie.experiments import cell, config
+from tests import pages
 from tests.experiments import tiny
 from tests.promises.how_many import many
 
@@ -22,34 +23,12 @@ def blobs(tmp_path_factory):
     return tiny.dataset(tmp_path_factory.mktemp("data"))
 
 
-def resident():
-    """Bytes of this process that are in memory."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def growth(method, blobs, folder, rounds, leak=0):
-    """How much more memory a cell takes in the last tenth of its rounds than after the first 500, as a share.
-
-    The child leaks so many bytes a round, which is how the check is checked.
-    """
+    """How much more memory a cell takes in the last tenth of its rounds than after the first 500, as a share."""
     store = tiny.begin(blobs, folder / "run", methods=(method,), rounds=rounds)
-    asked, notes, lost = config.load(store.experiment), folder / "notes.json", []
-
-    def work():
-        seen, tell = [], cell._tell
-
-        def told(place, t, accuracy):
-            tell(place, t, accuracy)
-            lost.append(np.ones(leak, np.uint8))
-            if t % 50 == 0:
-                seen.append(resident())
-
-        cell._tell = told
-        outcome = cell.run(store.folder, asked, store.outline.cells[0], cell.Settings())
-        notes.write_text(json.dumps({"state": outcome.state, "seen": seen}))
-
-    assert tiny.in_child(work) == 0
-    found = json.loads(notes.read_text())
+    call = [sys.executable, "-m", "tests.promises.growing", str(store.folder), str(leak)]
+    subprocess.run(call, cwd=pages.HOME, check=True, capture_output=True)
+    found = json.loads((folder / "notes.json").read_text())
     assert found["state"] == "done"
     seen = np.array(found["seen"], dtype=float)
     return float(np.median(seen[-max(2, len(seen) // 10) :]) / seen[WARM // 50 - 1 : WARM // 50 + 1].max() - 1)

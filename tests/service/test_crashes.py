@@ -11,7 +11,7 @@ import random
 import signal
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 
 import httpx
@@ -132,7 +132,7 @@ def served(url, where="", plant=nothing):
             yield web, key, process
     finally:
         ear.close()
-        if process.is_alive():
+        with suppress(ProcessLookupError):  # it may be dead, and not yet known to be
             os.kill(process.pid, signal.SIGKILL)
         process.join()
 
